@@ -23,7 +23,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from reactor_memory import memory as awaited
-from reactor_memory.core.context.message_forms import MessagesLike
+from reactor_memory.core.context.given_messages import MessagesLike
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import Block, block
 from reactor_memory.core.manager import PAGE

@@ -3,7 +3,7 @@ the exports of ChatGPT and Claude.
 
 Sources: LangChain's `messages_to_dict` and `dumpd`; the `conversations.json` of an export of ChatGPT, where each
 conversation is a tree of which the branch to `current_node` was seen last, and of Claude. The forms of the providers
-are read where all messages are (`reactor_memory.core.context.message_forms`).
+are read where all messages are (`reactor_memory.core.context.given_messages`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from reactor_memory.core.context.message_forms import messages_of
+from reactor_memory.core.context.given_messages import messages_of
 from reactor_memory.errors import ImportFormatError, InvalidInputError
 from reactor_memory.evaluation.session_files import entries_of
 from reactor_memory.evaluation.transcripts import Line, first_bytes, problem_of

@@ -8,8 +8,8 @@ from io import BytesIO
 
 import msgspec
 
+from reactor_memory.core.context.given_messages import MessagesLike, messages_of
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.message_forms import MessagesLike, messages_of
 from reactor_memory.core.loading import characters_of, in_thread_if_long
 from reactor_memory.core.ports import Clock
 from reactor_memory.core.ports.requests import AppendRequest

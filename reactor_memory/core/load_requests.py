@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of, messages_of
+from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.core.loading import LoadRequest
 from reactor_memory.core.validation import (
     MessageLimits,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import anyio
 
 from reactor_memory.core.batches import BatchMaker
-from reactor_memory.core.context.message_forms import MessageLike, MessagesLike, message_of
+from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import as_given, checked_messages, load_request, with_traffic

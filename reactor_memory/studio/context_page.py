@@ -10,7 +10,7 @@ from litestar import Request, Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
-from reactor_memory.core.context import provider_forms
+from reactor_memory import forms
 from reactor_memory.core.context.report import ContextReport, Part
 from reactor_memory.evaluation.markup import Markup, tag
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
@@ -229,7 +229,7 @@ def as_json(view: View, form: Form) -> str | None:
     """What a provider's interface takes; None where parts are shown."""
     if form == "parts":
         return None
-    value = getattr(provider_forms, f"to_{form}")(list(view.messages))
+    value = getattr(forms, f"to_{form}")(list(view.messages))
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 

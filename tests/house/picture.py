@@ -23,7 +23,7 @@ FLOORS = (
     ("features",),
     ("background", "providers", "tokens"),
     ("core",),
-    ("database", "text"),
+    ("database", "forms", "text"),
     ("models",),
     ("errors", "version"),
 )

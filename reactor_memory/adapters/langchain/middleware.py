@@ -20,10 +20,10 @@ from langgraph.runtime import Runtime
 
 from reactor_memory.adapters.langchain.message_conversion import from_messages, to_message
 from reactor_memory.adapters.loop_bridge import Crossing
-from reactor_memory.core.context.turns import in_exchanges
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Value
+from reactor_memory.models.turns import in_exchanges
 
 BEGINNING = ""
 """Stands for the id of the message before the first one."""

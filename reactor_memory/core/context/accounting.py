@@ -12,9 +12,9 @@ from reactor_memory.core.context.current_turn import Count, FittedTurn, TurnClam
 from reactor_memory.core.context.draft import Freshness
 from reactor_memory.core.context.newest_turns import Cut
 from reactor_memory.core.context.report import Context, ContextReport, Reason, ReportEntry, digest
-from reactor_memory.core.context.turns import OrphanReason
 from reactor_memory.models import Message, Value
 from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.turns import OrphanReason
 
 Outcome: TypeAlias = Literal["kept", "dropped", "clamped"]
 

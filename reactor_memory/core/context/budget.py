@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from reactor_memory.core.context import turns
 from reactor_memory.core.context.accounting import (
     Fate,
     Heading,
@@ -29,7 +28,7 @@ from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
 from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
 from reactor_memory.core.context.report import Context, Reason
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.models import Message, is_posted_summary
+from reactor_memory.models import Message, is_posted_summary, turns
 
 
 def assemble(

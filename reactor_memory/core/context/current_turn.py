@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from reactor_memory.core.context.turns import is_traffic, units
 from reactor_memory.models import Message, reasoned_runs
+from reactor_memory.models.turns import is_traffic, units
 
 Count = Callable[[Message], int]
 CountText = Callable[[str], int]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from reactor_memory.core.context.current_turn import Count
-from reactor_memory.core.context.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
 from reactor_memory.models import Message, is_posted_summary
+from reactor_memory.models.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
 
 
 class Cut(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from reactor_memory.core.context import provider_forms
+from reactor_memory import forms
 from reactor_memory.core.context.blocks import Frame, Part
 from reactor_memory.core.context.draft import Freshness
 from reactor_memory.models import JsonObject, Message, Value
@@ -240,19 +240,19 @@ class Context:
 
     def to_openai(self) -> list[JsonObject]:
         """The `messages` of a chat completion."""
-        return provider_forms.to_openai(self.messages, system=self.system)
+        return forms.to_openai(self.messages, system=self.system)
 
     def to_openai_responses(self) -> list[JsonObject]:
         """The `input` of a request to the Responses API."""
-        return provider_forms.to_openai_responses(self.messages, system=self.system)
+        return forms.to_openai_responses(self.messages, system=self.system)
 
     def to_anthropic(self) -> JsonObject:
         """`messages`, and `system` if there is any, of a request to the Messages API."""
-        return provider_forms.to_anthropic(self.messages, system=self.system)
+        return forms.to_anthropic(self.messages, system=self.system)
 
     def to_gemini(self) -> JsonObject:
         """`contents`, and `system_instruction` (part of the config) if there is any, as google-genai takes them."""
-        return provider_forms.to_gemini(self.messages, system=self.system)
+        return forms.to_gemini(self.messages, system=self.system)
 
 
 def _reason(entries: Sequence[ReportEntry], seq: int, parts: Sequence[Part]) -> Reason | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.models import Message
+from reactor_memory.models.turns import first_certain, units
 
 Count = Callable[[Message], int]
 """Tokens of a message, overhead included."""

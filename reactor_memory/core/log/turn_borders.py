@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.core.log import operations as log
 from reactor_memory.database.operations import Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, reasoned_runs
+from reactor_memory.models.turns import find_pairs
 
 
 def check_border(turn: Sequence[Message], after: int) -> None:

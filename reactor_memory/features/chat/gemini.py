@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.context.provider_forms import to_gemini
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.features.chat.streaming import in_time, or_chat_model_error
+from reactor_memory.forms.requests import to_gemini
 from reactor_memory.models import Message
 from reactor_memory.providers.failures import refusal, truncation
 from reactor_memory.providers.gemini_client import GeminiConnection, failure_of, open_connection

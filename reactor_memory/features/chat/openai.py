@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from reactor_memory.core.context.provider_forms import to_openai
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.chat.streaming import in_time, or_chat_model_error
+from reactor_memory.forms.requests import to_openai
 from reactor_memory.models import Message
 from reactor_memory.providers.addresses import is_loopback
 from reactor_memory.providers.failures import status_failure, transport_failure, truncation

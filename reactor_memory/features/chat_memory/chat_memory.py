@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Protocol, get_args
 
-from reactor_memory.core.context.message_forms import MessagesLike
+from reactor_memory.core.context.given_messages import MessagesLike
 from reactor_memory.core.log.operations import read_originals
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import MessageStore

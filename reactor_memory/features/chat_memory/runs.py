@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.context.turns import find_pairs, units
 from reactor_memory.features.tiers.classification import CONDENSED
 from reactor_memory.features.tiers.plan import Step, Writing
 from reactor_memory.models import Message, is_bare_reasoning
+from reactor_memory.models.turns import find_pairs, units
 
 
 def next_step(messages: Sequence[Message], every: int) -> Step:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
-from reactor_memory.core.context.message_forms import MessageLike
+from reactor_memory.core.context.given_messages import MessageLike
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.load_requests import load_request
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest

@@ -12,7 +12,6 @@ from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.newest_turns import total_cost
 from reactor_memory.core.context.selection import window_start, windows
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, take_last
-from reactor_memory.core.context.turns import first_certain, units
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.line_values import still_said
@@ -21,6 +20,7 @@ from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.models import Message, Session, is_posted_summary
 from reactor_memory.models.block_lines import BlockLine, Layout
 from reactor_memory.models.ledger import Fact, Form, Summary, SummaryHead
+from reactor_memory.models.turns import first_certain, units
 
 CROWDED = 2.5
 """From so many times the tokens that there is room for, lines give up the small words that link the others. The facts

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.turns import units
 from reactor_memory.models import Message, Value, is_bare_reasoning, is_models
+from reactor_memory.models.turns import units
 
 Level: TypeAlias = Literal["condensed", "compressed"]
 

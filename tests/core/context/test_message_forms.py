@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.core.context.budget import trim
-from reactor_memory.core.context.message_forms import message_of, messages_of
-from reactor_memory.core.context.provider_forms import (
+from reactor_memory.core.context.given_messages import message_of, messages_of
+from reactor_memory.errors import InvalidMessageError
+from reactor_memory.forms.requests import (
     EARLIER_NOT_SHOWN,
     to_anthropic,
     to_gemini,
     to_openai,
     to_openai_responses,
 )
-from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message, ToolCall
 from tests.core.context.histories import count, count_text, plain_histories
 from tests.core.context.test_provider_forms import DATA, URL, dressed

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from pydantic import TypeAdapter
 
 from reactor_memory.core.context.budget import trim
-from reactor_memory.core.context.provider_forms import to_anthropic, to_gemini, to_openai, to_openai_responses
+from reactor_memory.forms.requests import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall
 from tests.core.context.histories import count, count_text, plain_histories
 from tests.proofs.provider_rules import (

@@ -6,8 +6,9 @@ import pytest
 from google.genai import types
 
 from reactor_memory.core.context.budget import trim
-from reactor_memory.core.context.content_parts import NOT_SHOWN
-from reactor_memory.core.context.provider_forms import (
+from reactor_memory.core.context.report import Context
+from reactor_memory.forms.content_parts import NOT_SHOWN
+from reactor_memory.forms.requests import (
     EARLIER_NOT_SHOWN,
     EMPTY,
     to_anthropic,
@@ -15,7 +16,6 @@ from reactor_memory.core.context.provider_forms import (
     to_openai,
     to_openai_responses,
 )
-from reactor_memory.core.context.report import Context
 from reactor_memory.models import JsonObject, Message, ToolCall
 from tests.core.context.histories import count, count_text
 from tests.scenes.tables import each_row

@@ -12,10 +12,10 @@ import pytest
 
 from reactor_memory.core.context.budget import trim
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.context.turns import find_orphans
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.turns import find_orphans
 from tests.core.context.histories import MARK
 from tests.scenes.tables import each_row
 

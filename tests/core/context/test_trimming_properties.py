@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from reactor_memory.core.context.budget import assemble, trim
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.context.turns import find_orphans
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.turns import find_orphans
 from tests.core.context.histories import MARK, budgets, count, count_text, logs, pinned, plain_histories, text, turns
 from tests.scenes.drafts import draft as draft_of
 

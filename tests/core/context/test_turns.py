@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.context.turns import (
+from reactor_memory.models import Message, ToolCall, reasoned_runs
+from reactor_memory.models.turns import (
     Pair,
     find_orphans,
     find_pairs,
@@ -14,7 +15,6 @@ from reactor_memory.core.context.turns import (
     last_turn_start,
     units,
 )
-from reactor_memory.models import Message, ToolCall, reasoned_runs
 from tests.core.context.histories import THOUGHT, stored, turns
 
 USER, ANSWER = Message.user("u"), Message.assistant("a")

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.budget import assemble, trim
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.provider_forms import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.selection import newest, window_start
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.features.facts.segments import next_segment
 from reactor_memory.features.recall.entries import message_entries
+from reactor_memory.forms.requests import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall
 from tests.core.context.histories import THOUGHT, budgets, count, count_text, logs, turns
 from tests.proofs.provider_rules import provider_problems

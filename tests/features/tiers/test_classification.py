@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Tiers, TierSizes, classify, cuts
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.turns import find_pairs
 from tests.core.context.histories import logs, stored
 from tests.scenes.tables import each_row
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes
@@ -19,6 +18,7 @@ from reactor_memory.features.tiers.plan import View, covered_until, plan, view_o
 from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, TierReport
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import RangeSummary
+from reactor_memory.models.turns import find_pairs
 from reactor_memory.testing import ScriptedCondenser, append_messages
 from tests.core.context.histories import stored, turns
 from tests.features.tiers.scenes import tiers_over

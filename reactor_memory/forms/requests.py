@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from reactor_memory.core.context.content_parts import (
+from reactor_memory.forms.content_parts import (
     ANTHROPIC_ASSISTANT,
     ANTHROPIC_RESULT,
     ANTHROPIC_USER,
@@ -25,8 +25,8 @@ from reactor_memory.core.context.content_parts import (
     RESPONSES_INPUT,
     Form,
 )
-from reactor_memory.core.context.turns import find_pairs
 from reactor_memory.models import JsonObject, Message, ToolCall, as_said, is_posted_summary, is_reasoning, reasoned_runs
+from reactor_memory.models.turns import find_pairs
 
 _ASSISTANT = ("assistant", "agent")
 _SYSTEM = ("system", "summary")

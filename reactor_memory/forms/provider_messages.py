@@ -1,8 +1,8 @@
-"""Messages as callers give them: values, texts, and dicts or objects of the SDKs of OpenAI, Anthropic and Gemini.
+"""Dicts, and objects of the SDKs, in the forms of OpenAI, Anthropic and Gemini as messages.
 
-The one place that reads these forms; `provider_forms` writes them. Text goes to `content`, calls to
-`tool_calls`, each result becomes a message of its own, and everything else is an opaque part. What is read here is
-checked afterwards like every message (`reactor_memory.core.validation`).
+The one place that reads these forms; `requests` writes them. Text goes to `content`, calls to `tool_calls`, each result
+becomes a message of its own, and everything else is an opaque part. What is read here is checked afterwards like every
+message (`reactor_memory.core.validation`).
 """
 
 from __future__ import annotations
@@ -12,20 +12,14 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from reactor_memory.core.context.provider_forms import EARLIER_NOT_SHOWN
-from reactor_memory.core.context.sdk_values import SdkObject, held, holder_of, is_of_sdk, misuse, plain, said_by_model
 from reactor_memory.errors import InvalidMessageError
+from reactor_memory.forms.requests import EARLIER_NOT_SHOWN
+from reactor_memory.forms.sdk_values import held, holder_of, misuse, plain
 from reactor_memory.models import JsonObject, Message, Role, ToolCall
-
-MessageLike: TypeAlias = Message | str | Mapping[str, Any] | SdkObject
-"""A message: a `Message`, a text, or what OpenAI, Anthropic or Gemini take and give, as a dict or an object."""
-
-MessagesLike: TypeAlias = MessageLike | Iterable[MessageLike]
-"""One message or several, or a whole request of a provider: ``{"system": ..., "messages": [...]}``."""
 
 _MUST_BE = "must be a Message, a text, or a dict or an object of OpenAI, Anthropic or Gemini"
 _ROLES: dict[object, Role] = {
@@ -48,60 +42,17 @@ _MARK = Message.user(EARLIER_NOT_SHOWN)
 _CAPITAL = re.compile("(?<=[a-z])([A-Z])")
 
 
-def messages_of(given: MessagesLike, *, field: str = "messages") -> tuple[Message, ...]:
-    """The messages that were given. A text is what the user said. A dict may be several messages: each result of a
-    tool is one.
-
-    Raises `InvalidMessageError`, which names the place in `field` and what would be right.
-    """
-    if type(given) is Message:
-        return (given,)
-    if isinstance(given, (Message, str, Mapping)) or is_of_sdk(given):
-        return _read([(field, cast("object", given))])
-    items = _items(field, given)
-    if all(type(item) is Message for item in items):
-        return cast("tuple[Message, ...]", items)
-    return _read([(f"{field}[{position}]", item) for position, item in enumerate(items)])
-
-
-def answer_of(given: MessagesLike, *, field: str = "answer") -> tuple[Message, ...]:
-    """What a model said: like `messages_of`, but a text is the model's, and so are blocks of Anthropic and parts of
-    Gemini without a role.
-    """
-    if isinstance(given, str):
-        return (Message.assistant(given),)
-    is_one = isinstance(given, (Message, Mapping)) or is_of_sdk(cast("object", given))
-    items = (cast("Any", given),) if is_one else _items(field, cast("object", given))
-    if any(isinstance(item, str) for item in items):
-        raise InvalidMessageError(field, "holds texts; join them into one")
-    said = said_by_model([plain(item) for item in items])
-    return messages_of(said or (items[0] if is_one else items), field=field)
-
-
-def message_of(given: MessageLike, *, field: str = "message") -> Message:
-    """The one message that was given. A text is what the user said. Raises `InvalidMessageError`."""
-    if type(given) is Message:
-        return given
-    if isinstance(given, str):
-        return Message.user(given)
-    messages = messages_of(given, field=field)
-    if len(messages) != 1:
-        raise InvalidMessageError(field, f"holds {len(messages)} messages, must be one")
-    return messages[0]
-
-
-def _items(field: str, given: object) -> tuple[Any, ...]:
-    try:
-        return tuple(cast("Iterable[Any]", given))
-    except TypeError:
-        raise InvalidMessageError(field, f"is a {_type(given)}, {_MUST_BE}, or a list of them{misuse(given)}") from None
-
-
-def _read(items: Iterable[tuple[str, object]]) -> tuple[Message, ...]:
+def read(items: Iterable[tuple[str, object]]) -> tuple[Message, ...]:
+    """The messages of these items, each with the place that errors name."""
     reader = _Reader()
     for where, item in items:
         reader.add(where, item)
     return tuple(reader.messages)
+
+
+def no_message(where: str, item: object, *, also: str = "") -> InvalidMessageError:
+    """The refusal of what is no message in any form. `also`: what else would be right in this place."""
+    return InvalidMessageError(where, f"is a {_type(item)}, {_MUST_BE}{also}{misuse(item)}")
 
 
 class _Reader:
@@ -122,7 +73,7 @@ class _Reader:
         elif isinstance(item, Mapping):
             self._add_dict(where, {str(key): value for key, value in cast("Mapping[Any, Any]", item).items()})
         else:
-            raise InvalidMessageError(where, f"is a {_type(item)}, {_MUST_BE}")
+            raise no_message(where, item)
 
     def _add_dict(self, where: str, item: JsonObject) -> None:
         kind = item.get("type")

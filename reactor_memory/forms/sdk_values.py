@@ -5,7 +5,7 @@ responses, and pieces of an answer that name no role.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeGuard, cast
+from typing import Any, cast
 
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import JsonObject
@@ -22,20 +22,10 @@ _BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use")
 _PARTS = ("text", "function_call", "functionCall", "inline_data", "inlineData")
 
 
-class SdkObject(Protocol):
-    """A message, or a whole response, of an SDK that is made with pydantic."""
-
-    def model_dump(self) -> dict[str, Any]: ...
-
-
-def is_of_sdk(given: object) -> TypeGuard[SdkObject]:
-    """Asked before whether something is a list: these objects are iterables of pairs."""
-    return callable(getattr(given, "model_dump", None))
-
-
 def plain(given: object) -> object:
     """An object of an SDK as its dict, everything else as it is."""
-    return given.model_dump() if is_of_sdk(given) else given
+    dump = getattr(given, "model_dump", None)
+    return dump() if callable(dump) else given
 
 
 def misuse(given: object) -> str:
@@ -64,8 +54,9 @@ def held(where: str, item: JsonObject, holder: str) -> tuple[str, object]:
     return where, found
 
 
-def said_by_model(pieces: Sequence[object]) -> JsonObject | None:
+def said_by_model(given: Sequence[object]) -> JsonObject | None:
     """The message that blocks of Anthropic or parts of Gemini make together; None if they are something else."""
+    pieces = [plain(each) for each in given]
     if pieces and all(_is_block(piece) for piece in pieces):
         return {"role": "assistant", "content": pieces}
     if pieces and all(_is_part(piece) for piece in pieces):

@@ -1,0 +1,34 @@
+"""The forms in which providers take and give messages: OpenAI, Anthropic and Gemini.
+
+Names are imported when they are first used: a turn that gives and takes texts needs none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reactor_memory.forms.provider_messages import no_message as no_message
+    from reactor_memory.forms.provider_messages import read as read
+    from reactor_memory.forms.requests import to_anthropic as to_anthropic
+    from reactor_memory.forms.requests import to_gemini as to_gemini
+    from reactor_memory.forms.requests import to_openai as to_openai
+    from reactor_memory.forms.requests import to_openai_responses as to_openai_responses
+    from reactor_memory.forms.sdk_values import said_by_model as said_by_model
+
+_HOME = {
+    "no_message": "provider_messages",
+    "read": "provider_messages",
+    "said_by_model": "sdk_values",
+    "to_anthropic": "requests",
+    "to_gemini": "requests",
+    "to_openai": "requests",
+    "to_openai_responses": "requests",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
