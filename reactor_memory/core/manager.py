@@ -10,15 +10,13 @@ from typing import Any, Literal
 
 import anyio
 
+from reactor_memory.core import log
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader, LoadRequest
-from reactor_memory.core.log import archiving
-from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.branches import check_fork_depth
 from reactor_memory.core.ports import (
     BackgroundWork,
     Clock,
@@ -339,7 +337,7 @@ class ConversationManager:
                 check_position(name, value)
         if archived:
             return await self._database.read(
-                log.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
+                log.operations.read_originals, session_id, user_id, after=after, until=until, last=last, limit=limit
             )
         return await self._messages.read(session_id, user_id, after=after, until=until, last=last, limit=limit)
 
@@ -401,7 +399,7 @@ class ConversationManager:
         """
         check_position("at_seq", at_seq)
         parent = await self.get_session(session_id, user_id=user_id)
-        check_fork_depth(parent, at_seq, self._options.max_fork_depth)
+        log.forks.check_fork_depth(parent, at_seq, self._options.max_fork_depth)
         fork_id = f"{parent.group_id}~{self._random(12)}"
         return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
 
@@ -446,7 +444,7 @@ class ConversationManager:
             )
         )
         archived = await self._database.write(
-            archiving.archive,
+            log.archiving.archive,
             session_id,
             user_id,
             until_seq=until_seq,
@@ -470,7 +468,7 @@ class ConversationManager:
         check_user_id(user_id)
         check_position("from_seq", from_seq, least=1)
         count = await self._database.write(
-            archiving.restore, session_id, user_id, from_seq=from_seq, now=self._clock(), refold=self._refold
+            log.archiving.restore, session_id, user_id, from_seq=from_seq, now=self._clock(), refold=self._refold
         )
         if count:
             self._background.request(session_id)

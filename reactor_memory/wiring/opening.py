@@ -86,6 +86,8 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
         container.chat_memory()
     _warm_up(container.token_counter(), opened)
     message_store, summary_store = container.message_store(), container.summary_store()
+    if container.settings().summary.enabled:
+        container.redactor()
     for summarizer in _summarizers_in_use(container):
         opened.push_async_callback(summarizer.aclose)
     stores = {

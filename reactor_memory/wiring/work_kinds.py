@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,17 +35,15 @@ def work_kinds(
     aftermath: Callable[[], Aftermath],
     database: Database,
 ) -> Iterator[Kind]:
-    """The kinds of background work that these settings ask for."""
+    """The kinds of background work that these settings ask for. What does it is made when there is some."""
     background = settings.background
     usual = partial(Kind, concurrency=background.max_concurrent_sessions)
     swept = partial(usual, every_seconds=settings.search.sweep_seconds)
     if settings.summary.enabled:
-        from reactor_memory.features.facts.jobs import covered_in
-
         trigger = settings.summary.trigger_message_count
         yield usual(
             name=SUMMARIZE,
-            step=job().step,
+            step=lambda lease: job().step(lease),
             reached=covered_in(summaries),
             wants=lambda _, last_seq: last_seq > trigger,
         )
@@ -69,6 +67,16 @@ def work_kinds(
         yield usual(
             name=PURGE, step=purging.step, find=purging.find, every_seconds=background.poll_seconds, is_leased=False
         )
+
+
+def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
+    """How far the summary of a session covers it."""
+
+    async def covered(session_id: str) -> int:
+        head = await summaries.get_summary_head(session_id)
+        return head.covered_seq if head else 0
+
+    return covered
 
 
 def background_work_of(

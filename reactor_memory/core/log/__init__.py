@@ -1,0 +1,36 @@
+"""The log: messages, forks, archives, layouts, background work.
+
+Modules are imported when they are first used: a turn appends and reads, and needs nothing of the others.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reactor_memory.core.log import archiving as archiving
+    from reactor_memory.core.log import deletion as deletion
+    from reactor_memory.core.log import forks as forks
+    from reactor_memory.core.log import health as health
+    from reactor_memory.core.log import listing as listing
+    from reactor_memory.core.log import operations as operations
+    from reactor_memory.core.log import postgres_contexts as postgres_contexts
+    from reactor_memory.core.log import withdrawals as withdrawals
+
+_MODULES = (
+    "archiving",
+    "deletion",
+    "forks",
+    "health",
+    "listing",
+    "operations",
+    "postgres_contexts",
+    "withdrawals",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.log import deletion, listing
-from reactor_memory.core.log import operations as log
+from reactor_memory.core import log
 from reactor_memory.core.log.appends import APPENDS
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import (
@@ -41,7 +40,7 @@ class SqlMessageStore:
         return await self._database.write_grouped(APPENDS, request)
 
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
-        return await self._database.read(log.find, session_id, user_id)
+        return await self._database.read(log.operations.find, session_id, user_id)
 
     async def read(
         self,
@@ -54,46 +53,46 @@ class SqlMessageStore:
         limit: int | None = None,
     ) -> tuple[Message, ...]:
         return await self._database.read(
-            log.read, session_id, user_id, after=after, until=until, last=last, limit=limit
+            log.operations.read, session_id, user_id, after=after, until=until, last=last, limit=limit
         )
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         if self._database.engine == "postgresql":
-            from reactor_memory.core.log import postgres_contexts
-
-            return await postgres_contexts.read_context(self._database, query)
-        return await self._database.read(log.read_context, query)
+            return await log.postgres_contexts.read_context(self._database, query)
+        return await self._database.read(log.operations.read_context, query)
 
     async def read_ranges(
         self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]
     ) -> tuple[Message, ...]:
-        return await self._database.read(log.read_ranges, session_id, user_id, ranges)
+        return await self._database.read(log.operations.read_ranges, session_id, user_id, ranges)
 
     async def read_background(
         self, session_id: str, *, after: int = 0, limit: int = 1000
     ) -> tuple[Session, tuple[Message, ...]]:
-        return await self._database.read(log.read_background, session_id, after=after, limit=limit)
+        return await self._database.read(log.operations.read_background, session_id, after=after, limit=limit)
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
-        return await self._database.read(listing.list_sessions, user_id, limit=limit, cursor=cursor)
+        return await self._database.read(log.listing.list_sessions, user_id, limit=limit, cursor=cursor)
 
     async def fork(self, session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Session:
-        return await self._database.write(log.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
+        return await self._database.write(log.forks.fork, session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=now)
 
     async def withdraw(
         self, session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold
     ) -> Withdrawn:
-        return await self._database.write(log.withdraw, session_id, user_id, seq=seq, now=now, refold=refold)
+        return await self._database.write(
+            log.withdrawals.withdraw, session_id, user_id, seq=seq, now=now, refold=refold
+        )
 
     async def delete(self, session_id: str, user_id: str | None, *, now: int, purge: bool) -> tuple[str, ...]:
         return await self._database.write(
-            deletion.delete, session_id, user_id, now=now, purge=purge, forget_in=self._forget_in
+            log.deletion.delete, session_id, user_id, now=now, purge=purge, forget_in=self._forget_in
         )
 
     async def purge_deleted(self, *, before: int, limit: int = 100) -> int:
-        return await self._database.write(deletion.purge_deleted, before=before, limit=limit, forget_in=self._forget_in)
+        return await self._database.write(
+            log.deletion.purge_deleted, before=before, limit=limit, forget_in=self._forget_in
+        )
 
     async def check(self) -> StoreHealth:
-        from reactor_memory.core.log import health
-
-        return await health.check(self._database)
+        return await log.health.check(self._database)

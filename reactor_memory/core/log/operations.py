@@ -10,9 +10,7 @@ from itertools import accumulate, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.log import context_layouts, summaries
-from reactor_memory.core.log.branches import branch_for_fork, clipped_between, group_of, is_fork
-from reactor_memory.core.log.hooks import HOOKS, Gone
-from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, title_from
+from reactor_memory.core.log.branches import clipped_between, group_of
 from reactor_memory.core.log.rows import (
     key_of,
     message_from,
@@ -22,13 +20,10 @@ from reactor_memory.core.log.rows import (
     stored_bytes,
     to_json,
 )
-from reactor_memory.core.log.tombstones import branches_showing, entomb
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows, Withdrawn
+from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows
 from reactor_memory.database.operations import Batch, Query, Rows, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
-    InvalidInputError,
     SessionDeletedError,
     SessionNotFoundError,
     SessionOwnershipError,
@@ -388,88 +383,3 @@ def lock_required(session_id: str, user_id: str | None) -> Steps[Session]:
     if session is None:
         raise SessionNotFoundError(session_id)
     return check_access(session, user_id)
-
-
-def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now: int) -> Steps[Session]:
-    parent = yield from lock_required(session_id, user_id)
-    if not 1 <= at_seq <= parent.last_seq + 1:
-        raise InvalidInputError("at_seq", f"must be from 1 to {parent.last_seq + 1}")
-    if not is_fork(fork_id) or group_of(fork_id) != parent.group_id:
-        raise InvalidInputError("fork_id", "must be the id of the group, then ~ and a random part")
-    branch = branch_for_fork(parent, fork_id, at_seq)
-    session = Session(
-        session_id=fork_id,
-        group_id=parent.group_id,
-        owner_id=parent.owner_id,
-        last_seq=at_seq - 1,
-        branch=branch,
-        created_at=now,
-        updated_at=now,
-        forked_from_id=session_id,
-        forked_at_seq=at_seq,
-    )
-    inserted = yield Query("insert_fork", _fork_values(session, now))
-    if not inserted:
-        raise InvalidInputError("fork_id", "is taken; choose another random part")
-    yield from HOOKS.on_fork(parent, fork_id, at_seq)
-    return session
-
-
-def _fork_values(session: Session, now: int) -> dict[str, object]:
-    return {
-        **key_of(session.session_id),
-        "owner_id": session.owner_id,
-        "last_seq": session.last_seq,
-        "path": to_json(session.branch),
-        "forked_from_id": session.forked_from_id,
-        "forked_at_seq": session.forked_at_seq,
-        "now": now,
-    }
-
-
-def withdraw(
-    session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold
-) -> Steps[Withdrawn]:
-    session = yield from lock_required(session_id, user_id)
-    newest = yield from _newest(session.branch, 1)
-    message, position = _withdrawable(session, newest, seq)
-    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
-    withdrawn = BranchRange(conversation_id=session_id, start_seq=position, end_seq=position)
-    yield from forget_titles(group, [withdrawn])
-    yield Query("withdraw_message", key_of(session_id) | {"seq": position})
-    yield Query("touch_session", key_of(session_id) | {"now": now})
-    others = yield from HOOKS.also_gone(group, [withdrawn])
-    for part in others:
-        # A posted summary that is itself withdrawn too: no erasure of what it tells would find it any more.
-        yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
-    if withdrawn not in others:
-        yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
-    gone = tuple(dict.fromkeys((withdrawn, *others)))
-    holding = branches_showing(group, gone)
-    went = Gone(parts=gone, branches=holding, with_others=bool(others))
-    yield from HOOKS.forget(went, now=now, refold=refold)
-    branches = tuple(each.session for each in holding if each.session.deleted_at is None)
-    return Withdrawn(message=message, conversation_id=session_id, branches=branches)
-
-
-def forget_titles(group: Iterable[Session], parts: Sequence[BranchRange]) -> Steps[None]:
-    """Before these stored messages go, take away the titles in their group that were made of them. No part is open."""
-    titles = {session.title for session in group if session.title is not None}
-    for part in parts if titles else ():
-        values = {"start_seq": part.start_seq, "end_seq": part.end_seq, "length": PREVIEW_SOURCE_LENGTH}
-        for row in (yield Query("shown_texts", key_of(part.conversation_id) | values)):
-            title = title_from(row[0])
-            if title in titles:
-                yield Query("take_title_away", key_of(part.conversation_id) | {"title": title})
-
-
-def _withdrawable(session: Session, newest: Sequence[Message], seq: int | None) -> tuple[Message, int]:
-    """The newest visible message, if it is the session's own and the one asked for."""
-    if not newest or newest[0].seq is None:
-        raise InvalidInputError("seq", "there is no message to withdraw")
-    position = newest[0].seq
-    if position < session.branch[-1].start_seq:
-        raise InvalidInputError("seq", f"message {position} is inherited; withdraw it in the session it belongs to")
-    if seq is not None and seq != position:
-        raise InvalidInputError("seq", f"only the newest message can be withdrawn, which is {position}")
-    return newest[0], position

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.core.log import background_work, deletion
+from reactor_memory.core.log import background_work, deletion, withdrawals
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
 from reactor_memory.core.log.hooks import HOOKS, Gone
@@ -31,7 +31,7 @@ def erase(
     others = yield from HOOKS.also_gone(group, parts)
     parts = (*parts, *others)
     branches = branches_showing(group, parts)
-    yield from log.forget_titles(group, parts)
+    yield from withdrawals.forget_titles(group, parts)
     destroyed = 0
     for part in parts:
         destroyed += yield from entomb(part.conversation_id, [(part.start_seq, part.end_seq or session.last_seq)])
@@ -61,8 +61,8 @@ def begin(
 def begin_withdrawal(
     session_id: str, user_id: str | None, *, seq: int | None, now: int, refold: LedgerFold, lease_microseconds: int
 ) -> Steps[tuple[Withdrawn, Lease | None]]:
-    """`log.withdraw`, and the lease of what is left to do after it, as `begin` does."""
-    withdrawn = yield from log.withdraw(session_id, user_id, seq=seq, now=now, refold=refold)
+    """`withdrawals.withdraw`, and the lease of what is left to do after it, as `begin` does."""
+    withdrawn = yield from withdrawals.withdraw(session_id, user_id, seq=seq, now=now, refold=refold)
     return withdrawn, (yield from _lease(session_id, now, lease_microseconds))
 
 

@@ -7,7 +7,7 @@ write is refused or finds nothing left.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import anyio
@@ -360,16 +360,6 @@ def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Led
         segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
         facts=(*(fact for fact in ledger.facts if fact.source_seq not in borders), *facts),
     )
-
-
-def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
-    """How far the summary of a session covers it."""
-
-    async def covered(session_id: str) -> int:
-        head = await summaries.get_summary_head(session_id)
-        return head.covered_seq if head else 0
-
-    return covered
 
 
 async def put_successor(summaries: SummaryStore, lease: Lease, summary: Summary) -> int:

@@ -11,7 +11,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_archived
-from reactor_memory.core.log.branches import group_of, ranges_between, segments_of_branch
+from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import (
     correction_about,
     correction_from,
@@ -30,6 +30,7 @@ from reactor_memory.core.ports.requests import SUMMARIZE, ErasedBranch
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
+from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.models import LARGEST, BranchRange, Lease, Session
 from reactor_memory.models.ledger import (
     Fact,

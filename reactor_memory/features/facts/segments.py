@@ -1,4 +1,4 @@
-"""Where the log is cut into segments.
+"""Where the log is cut into segments, and which of them a branch shows.
 
 A border depends only on the messages up to it and the one after it. So every process cuts a log at the same places,
 whenever it looks, and nothing that is appended later moves a border.
@@ -6,9 +6,11 @@ whenever it looks, and nothing that is appended later moves a border.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, is_models, reasoned_runs
+from reactor_memory.core.log.branches import earlier_end
+from reactor_memory.models import LONGEST_TURN_SEGMENTS, BranchRange, Message, is_models, reasoned_runs
+from reactor_memory.models.ledger import Segment
 
 
 def next_segment(messages: Sequence[Message], segment_message_count: int) -> int | None:
@@ -74,3 +76,31 @@ def _size(messages: Sequence[Message], end: int) -> int:
         return 0
     first, last = messages[0].seq, messages[end - 1].seq
     return end if first is None or last is None else last - first + 1
+
+
+def segments_of_branch(branch: Sequence[BranchRange], segments: Mapping[str, Sequence[Segment]]) -> tuple[Segment, ...]:
+    """The segments that the branch shows, oldest first: they cover 1..n without gap or overlap.
+
+    `segments` are those of each conversation of the branch, in any order. Of an ancestor only those count that end
+    inside its range and before the first segment of a younger conversation: a fork's own first segment may begin
+    before the fork, and what the ancestor seals there later is not the fork's.
+    """
+    chosen: list[Segment] = []
+    next_start: int | None = None
+    for part in reversed(branch):
+        last_end = earlier_end(part.end_seq, None if next_start is None else next_start - 1)
+        own = [s for s in segments.get(part.conversation_id, ()) if last_end is None or s.end_seq <= last_end]
+        chosen += own
+        next_start = min((s.start_seq for s in own), default=next_start)
+    return _gap_free_prefix(sorted(chosen, key=lambda segment: segment.start_seq))
+
+
+def _gap_free_prefix(ordered: Sequence[Segment]) -> tuple[Segment, ...]:
+    prefix: list[Segment] = []
+    covered = 0
+    for segment in ordered:
+        if segment.start_seq != covered + 1:
+            break
+        prefix.append(segment)
+        covered = segment.end_seq
+    return tuple(prefix)

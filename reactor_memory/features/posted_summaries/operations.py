@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.branches import called, posted_about
+from reactor_memory.core.log.branches import ranges_shown
 from reactor_memory.core.log.rows import key_of, message_from, object_from
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import PostRequest
@@ -67,6 +67,29 @@ def _about(rows: Rows, group: Sequence[Session], parts: Sequence[BranchRange]) -
     shown = {session.session_id for session in group}
     posted = [(row[0], PostedSummary(seq=row[1], until_seq=row[2])) for row in rows if row[0] in shown]
     return posted_about(posted, group, parts)
+
+
+def posted_about(
+    posted: Iterable[tuple[str, PostedSummary]], group: Iterable[Session], parts: Sequence[BranchRange]
+) -> tuple[BranchRange, ...]:
+    """Where the posted summaries are stored that tell of one of the messages `parts`, or are one of them. `posted` are
+    those of the group with the conversations that they were posted in. No part of `parts` is open.
+
+    One that tells of a posted summary tells of all that this one tells of. So none has to be looked for again.
+    """
+    branches = {session.session_id: session.branch for session in group}
+    found: list[BranchRange] = []
+    for owner, each in posted:
+        shown = ranges_shown(branches[owner], parts)
+        if any(start <= each.until_seq or start <= each.seq <= end for start, end in shown):
+            found.append(BranchRange(conversation_id=owner, start_seq=each.seq, end_seq=each.seq))
+    return tuple(found)
+
+
+def called(titles: Iterable[str | None], group: Iterable[Session]) -> tuple[Session, ...]:
+    """The sessions of the group that have one of these titles."""
+    known = {title for title in titles if title is not None}
+    return tuple(session for session in group if session.title in known)
 
 
 def check_until(until_seq: int, last_seq: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log.branches import check_fork_depth
+from reactor_memory.core.log.forks import check_fork_depth
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import BackgroundWork, Clock
 from reactor_memory.core.ports.requests import AppendRequest

@@ -11,7 +11,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log import deletion
+from reactor_memory.core.log import deletion, forks
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
@@ -269,7 +269,7 @@ def _append_first(first: AppendRequest, quotas: Quotas) -> Steps[Appended]:
 
 def _fork(new: NewFork, parent: Session) -> Steps[None]:
     described = yield from _present(new.parent_id, parent.owner_id)
-    yield from log.fork(new.parent_id, parent.owner_id, at_seq=new.at_seq, fork_id=new.fork_id, now=new.now)
+    yield from forks.fork(new.parent_id, parent.owner_id, at_seq=new.at_seq, fork_id=new.fork_id, now=new.now)
     names = {"title": new.title or parent.title, "agent_name": described.agent_name}
     yield Query("describe_fork", key_of(new.fork_id) | names)
 

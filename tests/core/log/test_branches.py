@@ -9,15 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.core.log.branches import (
-    branch_for_fork,
     group_of,
-    indexed_ranges,
     is_fork,
     ranges_between,
+    ranges_shown,
     root_branch,
-    segments_of_branch,
-    shows,
 )
+from reactor_memory.core.log.forks import branch_for_fork
 from reactor_memory.core.log.paging import (
     PREVIEW_LENGTH,
     PREVIEW_SOURCE_LENGTH,
@@ -27,6 +25,8 @@ from reactor_memory.core.log.paging import (
     preview_of,
 )
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.facts.segments import segments_of_branch
+from reactor_memory.features.recall.indexed_ranges import indexed_ranges
 from reactor_memory.models import BranchRange, Session
 from reactor_memory.models.ledger import Segment
 from tests.scenes.tables import each_row
@@ -117,7 +117,7 @@ def test_a_branch_shows_each_position_of_one_conversation(tree: Tree) -> None:
         assert branch[-1] == part(session_id, branch[-1].start_seq)
         assert all(older.end_seq == newer.start_seq - 1 for older, newer in itertools.pairwise(branch))
         for seq in range(1, len(tree.lists[session_id]) + 1):
-            assert len([owner for owner in tree.branches if shows(branch, owner, seq)]) == 1
+            assert len([owner for owner in tree.branches if ranges_shown(branch, [part(owner, seq, seq)])]) == 1
 
 
 def test_ranges_that_are_empty_are_left_out() -> None:

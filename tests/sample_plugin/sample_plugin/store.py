@@ -10,7 +10,8 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.core.log.branches import branch_for_fork, group_of, is_fork, root_branch
+from reactor_memory.core.log.branches import group_of, is_fork, root_branch
+from reactor_memory.core.log.forks import branch_for_fork
 from reactor_memory.core.log.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import (
