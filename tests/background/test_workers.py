@@ -94,7 +94,8 @@ async def test_failed_work_is_tried_again_and_then_counts_as_done() -> None:
 
 async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
     summarizer = scripted().then(*[DOWN] * 50)
-    async with memory(summarizer, background={"max_attempts": 3}, summary={"breaker_failures": 100}) as container:
+    background = {"max_attempts": 3, "backoff_seconds": 0.001, "max_backoff_seconds": 60}
+    async with memory(summarizer, background=background, summary={"breaker_failures": 100}) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(30))
         await eventually(lambda: len(summarizer.calls) == 3)

@@ -16,7 +16,7 @@ from reactor_memory.core.log.branches import group_of, root_branch
 from reactor_memory.database.operations import Row
 from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Session, ToolCall, WorkState
 from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
-from reactor_memory.models.ledger import Fact, FactCorrection, Form, RangeSummary, Segment, Summary, SummaryHead, Usage
+from reactor_memory.models.ledger import Form, Summary, SummaryHead
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _READER = json.JSONDecoder()
@@ -26,11 +26,7 @@ _OBJECT = msgspec.json.Decoder(JsonObject)
 _FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
 _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
-_IDS = msgspec.json.Decoder(tuple[str, ...])
 _encode = msgspec.json.encode
-
-_STALE, _OUTDATED = 1, 2
-"""The column `stale` of a segment; 0 is neither."""
 
 
 def to_json(value: Sequence[Any] | Mapping[str, Any]) -> str | None:
@@ -168,113 +164,6 @@ def pin_values(pin: Pin) -> dict[str, Any]:
     }
 
 
-def segment_from(row: Row) -> Segment:
-    conversation_id, start, end, source_hash, summarizer, prompt, narrative, headline, read, written, created, stale = (
-        row
-    )
-    return Segment(
-        conversation_id=conversation_id,
-        start_seq=start,
-        end_seq=end,
-        source_hash=source_hash,
-        summarizer=summarizer,
-        prompt_version=prompt,
-        narrative=narrative,
-        headline=headline,
-        usage=Usage(tokens_read=read, tokens_written=written),
-        created_at=created,
-        stale=stale == _STALE,
-        outdated=stale == _OUTDATED,
-    )
-
-
-def segment_values(segment: Segment) -> dict[str, Any]:
-    return {
-        **key_of(segment.conversation_id),
-        "start_seq": segment.start_seq,
-        "end_seq": segment.end_seq,
-        "source_hash": segment.source_hash,
-        "summarizer": segment.summarizer,
-        "prompt_version": segment.prompt_version,
-        "narrative": segment.narrative,
-        "headline": segment.headline,
-        "tokens_read": segment.usage.tokens_read,
-        "tokens_written": segment.usage.tokens_written,
-        "created_at": segment.created_at,
-        "stale": _STALE if segment.stale else _OUTDATED if segment.outdated else 0,
-    }
-
-
-def fact_from(row: Row) -> Fact:
-    """`row` without its first column, the end of the segment."""
-    anchor, key, value, category, source_seq, start, end, said_by, act, failed, verified, salience = row
-    return Fact(
-        anchor=anchor,
-        key=key,
-        value=value,
-        category=category,
-        source_seq=source_seq,
-        span=(start, end),
-        said_by=said_by,
-        act=act,
-        failed=bool(failed),
-        verified=bool(verified),
-        salience=salience,
-    )
-
-
-def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
-    return {
-        **key_of(segment.conversation_id),
-        "end_seq": segment.end_seq,
-        "ordinal": ordinal,
-        "anchor": fact.anchor,
-        "key": fact.key,
-        "value": fact.value,
-        "category": fact.category,
-        "source_seq": fact.source_seq,
-        "span_start": fact.span[0],
-        "span_end": fact.span[1],
-        "said_by": fact.said_by,
-        "act": fact.act,
-        "failed": int(fact.failed),
-        "verified": int(fact.verified),
-        "salience": fact.salience,
-    }
-
-
-def correction_from(row: Row) -> FactCorrection:
-    ordinal, anchor, key, value, seq, source_seq, author_id, created_at = row
-    return FactCorrection(
-        anchor=anchor,
-        key=key,
-        value=value,
-        seq=seq,
-        source_seq=source_seq,
-        author_id=author_id,
-        created_at=created_at,
-        ordinal=ordinal,
-    )
-
-
-def correction_about(row: Row) -> FactCorrection:
-    """A row of `facts_about` that is a correction: its `seq` and `ordinal` come last but one."""
-    anchor, key, value, _, source_seq, *_, seq, ordinal, _ = row
-    return FactCorrection(anchor=anchor, key=key, value=value, seq=seq, source_seq=source_seq, ordinal=ordinal)
-
-
-def correction_values(correction: FactCorrection) -> dict[str, Any]:
-    return {
-        "anchor": correction.anchor,
-        "key": correction.key,
-        "value": correction.value,
-        "seq": correction.seq,
-        "source_seq": correction.source_seq,
-        "author_id": correction.author_id,
-        "now": correction.created_at,
-    }
-
-
 def summary_head_from(row: Row) -> SummaryHead:
     return SummaryHead(**_head_fields(row))
 
@@ -295,23 +184,6 @@ def _head_fields(row: Row) -> dict[str, Any]:
         "created_at": created_at,
         "updated_at": updated_at,
         "narrative": narrative,
-    }
-
-
-def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, Any]:
-    return {
-        **key_of(session_id),
-        "covered_seq": summary.covered_seq,
-        "version": summary.version,
-        "epoch": summary.epoch,
-        "fence": fence,
-        "truncated": int(summary.truncated),
-        "stale_ranges": to_json(summary.stale_ranges),
-        "created_at": summary.created_at,
-        "updated_at": summary.updated_at,
-        "narrative": summary.narrative,
-        "facts_json": summary.facts_json,
-        "spare_json": summary.spare_json,
     }
 
 
@@ -349,61 +221,6 @@ def layout_values(layout: Layout) -> dict[str, Any]:
 
 def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
     return len(lines), lines_text([line.text for line in lines]), line_details(lines)
-
-
-def range_summary_from(row: Row) -> RangeSummary:
-    (
-        summary_id,
-        kind,
-        start,
-        end,
-        count,
-        ids,
-        retention,
-        replaced_by,
-        started,
-        ended,
-        text,
-        tokens,
-        tokenizer,
-        created,
-    ) = row
-    return RangeSummary(
-        summary_id=summary_id,
-        kind=kind,
-        start_seq=start,
-        end_seq=end,
-        message_count=count,
-        message_ids=_IDS.decode(ids) if ids else (),
-        retention=retention,
-        replaced_by=replaced_by,
-        started_at=started,
-        ended_at=ended,
-        text=text,
-        token_count=tokens,
-        tokenizer=tokenizer,
-        created_at=created,
-    )
-
-
-def range_summary_values(session_id: str, summary: RangeSummary) -> dict[str, Any]:
-    """The columns of a live summary."""
-    return {
-        **key_of(session_id),
-        "summary_id": summary.summary_id,
-        "kind": summary.kind,
-        "start_seq": summary.start_seq,
-        "end_seq": summary.end_seq,
-        "message_count": summary.message_count,
-        "message_ids": to_json(summary.message_ids),
-        "retention": summary.retention,
-        "started_at": summary.started_at,
-        "ended_at": summary.ended_at,
-        "text": summary.text,
-        "token_count": summary.token_count,
-        "tokenizer": summary.tokenizer,
-        "created_at": summary.created_at,
-    }
 
 
 def work_state_from(row: Row) -> WorkState:

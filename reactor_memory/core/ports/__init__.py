@@ -26,16 +26,14 @@ from reactor_memory.core.ports.requests import (
     WorkReport,
 )
 from reactor_memory.database.operations import Steps
-from reactor_memory.models import ArchivedRanges, BranchRange, Lease, Message, Session, SessionPage, WorkState
+from reactor_memory.models import BranchRange, Lease, Message, Session, SessionPage, WorkState
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import (
     NOTHING_KNOWN,
     Extraction,
     Fact,
-    FactCorrection,
     Known,
     Ledger,
-    PostedSummary,
     Segment,
     Summary,
     SummaryHead,
@@ -430,26 +428,6 @@ class KeptElsewhere(Protocol):
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         """Forget everything of these conversations."""
-        ...
-
-
-class Amendments(Protocol):
-    """What people and agents said of a session beside its messages, for the fold of its summary."""
-
-    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
-        """The posted summary that rules in this branch (`Ledger.posted`)."""
-        ...
-
-    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
-        """What callers archived of this branch."""
-        ...
-
-    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
-        """What people said of the facts of the session, in the order in which they did."""
-        ...
-
-    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
-        """The segments of the session that wait for being extracted anew, oldest first."""
         ...
 
 

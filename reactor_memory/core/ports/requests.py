@@ -40,16 +40,6 @@ class Appended(Value, frozen=True, kw_only=True):
     replayed: bool = False
 
 
-class PostRequest(Value, frozen=True, kw_only=True):
-    """A summary to append: the one message of `batch` tells what the messages 1..`until_seq` say. `title`, if given,
-    becomes the title of the session.
-    """
-
-    batch: AppendRequest
-    until_seq: int
-    title: str | None = None
-
-
 class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import ArchivedRanges, BranchRange
 from reactor_memory.models.ledger import FactCorrection, PostedSummary
+
+
+class Amendments(Protocol):
+    """What people and agents said of a session beside its messages, for the fold of its summary."""
+
+    async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
+        """The posted summary that rules in this branch (`Ledger.posted`)."""
+        ...
+
+    async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
+        """What callers archived of this branch."""
+        ...
+
+    async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
+        """What people said of the facts of the session, in the order in which they did."""
+        ...
+
+    async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        """The segments of the session that wait for being extracted anew, oldest first."""
+        ...
 
 
 class SqlAmendments:

@@ -15,9 +15,10 @@ import anyio.to_thread
 import msgspec
 
 from reactor_memory.core.log.archived_ranges import is_within
-from reactor_memory.core.ports import Amendments, Clock, MessageStore, SummaryStore
+from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 from reactor_memory.core.ports.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
 from reactor_memory.core.validation import fingerprint
+from reactor_memory.features.facts.amendments import Amendments
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold

@@ -12,24 +12,23 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_archived
 from reactor_memory.core.log.branches import group_of, ranges_between
-from reactor_memory.core.log.rows import (
-    correction_about,
-    correction_from,
-    correction_values,
-    fact_from,
-    fact_values,
-    key_of,
-    segment_from,
-    segment_values,
-    summary_values,
-    to_json,
-)
+from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import SUMMARIZE, ErasedBranch
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
+from reactor_memory.features.facts.ledger_rows import (
+    correction_about,
+    correction_from,
+    correction_values,
+    fact_from,
+    fact_values,
+    segment_from,
+    segment_values,
+    summary_values,
+)
 from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.models import LARGEST, BranchRange, Lease, Session
 from reactor_memory.models.ledger import (

@@ -10,15 +10,25 @@ from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import ranges_shown
 from reactor_memory.core.log.rows import key_of, message_from, object_from
 from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import PostRequest
+from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.database.operations import Batch, Query, Rows, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models import BranchRange, Message, Session, Value
 from reactor_memory.models.ledger import TITLE_KEY, PostedSummary
 
 MESSAGE_COLUMNS = 14
 """Of a row of `messages_to_export`; then comes what a store keeps beside the message."""
+
+
+class PostRequest(Value, frozen=True, kw_only=True):
+    """A summary to append: the one message of `batch` tells what the messages 1..`until_seq` say. `title`, if given,
+    becomes the title of the session.
+    """
+
+    batch: AppendRequest
+    until_seq: int
+    title: str | None = None
 
 
 def post_summary(request: PostRequest, *, refold: LedgerFold) -> Steps[Message]:

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.ports import BackgroundWork, LedgerFold, Post
-from reactor_memory.core.ports.requests import PostRequest
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.features.posted_summaries import operations as posted_summaries
+from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
 from reactor_memory.models import JsonObject, Message
 

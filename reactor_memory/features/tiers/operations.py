@@ -21,7 +21,7 @@ from typing import Any
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import overlaps, read_archived
 from reactor_memory.core.log.branches import group_of
-from reactor_memory.core.log.rows import key_of, range_summary_from, range_summary_values, session_from
+from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import entomb
 from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Batch, Query, Steps
@@ -34,6 +34,7 @@ from reactor_memory.features.tiers.covered_ranges import (
     restorable,
     shown,
 )
+from reactor_memory.features.tiers.range_rows import range_summary_from, range_summary_values
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
 

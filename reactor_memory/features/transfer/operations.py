@@ -14,14 +14,12 @@ from msgspec import structs
 from reactor_memory.core.log import deletion, user_rows
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import (
-    correction_values,
     key_of,
     message_from,
     message_values,
     object_from,
     pin_from,
     pin_values,
-    range_summary_values,
     session_from,
     stored_bytes,
     to_json,
@@ -32,6 +30,7 @@ from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.models import ActiveSession
 from reactor_memory.features.facts import operations as fact_operations
+from reactor_memory.features.facts.ledger_rows import correction_values
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.items.models import Item
 from reactor_memory.features.notes import operations as note_rows
@@ -40,6 +39,7 @@ from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
 from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
 from reactor_memory.features.tiers.operations import range_summaries
+from reactor_memory.features.tiers.range_rows import range_summary_values
 from reactor_memory.models import LARGEST, JsonObject, Message, Pin, Session, Value
 from reactor_memory.models.ledger import FactCorrection, RangeSummary
 

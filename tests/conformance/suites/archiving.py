@@ -15,7 +15,6 @@ from reactor_memory.core.ports.requests import (
     ContextQuery,
     IndexEntry,
     IndexPart,
-    PostRequest,
     RecallQuery,
 )
 from reactor_memory.errors import (
@@ -28,6 +27,7 @@ from reactor_memory.errors import (
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.posted_summaries import operations as posted_summaries
+from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Archived, Message, Pin, ToolCall
 from reactor_memory.models.block_lines import Layout

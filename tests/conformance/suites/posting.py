@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import AppendRequest, ContextQuery, PostRequest
+from reactor_memory.core.ports.requests import AppendRequest, ContextQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -21,6 +21,7 @@ from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.posted_summaries import operations as posted_summaries
+from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import PostedSummary, Summary
 from reactor_memory.testing.branching import fork

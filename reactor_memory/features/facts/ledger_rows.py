@@ -1,0 +1,136 @@
+"""Rows of segments, facts and corrections to values and back. The order of columns is the one of `queries.sql`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reactor_memory.core.log.rows import key_of, to_json
+from reactor_memory.database.operations import Row
+from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary, Usage
+
+_STALE, _OUTDATED = 1, 2
+"""The column `stale` of a segment; 0 is neither."""
+
+
+def segment_from(row: Row) -> Segment:
+    conversation_id, start, end, source_hash, summarizer, prompt, narrative, headline, read, written, created, stale = (
+        row
+    )
+    return Segment(
+        conversation_id=conversation_id,
+        start_seq=start,
+        end_seq=end,
+        source_hash=source_hash,
+        summarizer=summarizer,
+        prompt_version=prompt,
+        narrative=narrative,
+        headline=headline,
+        usage=Usage(tokens_read=read, tokens_written=written),
+        created_at=created,
+        stale=stale == _STALE,
+        outdated=stale == _OUTDATED,
+    )
+
+
+def segment_values(segment: Segment) -> dict[str, Any]:
+    return {
+        **key_of(segment.conversation_id),
+        "start_seq": segment.start_seq,
+        "end_seq": segment.end_seq,
+        "source_hash": segment.source_hash,
+        "summarizer": segment.summarizer,
+        "prompt_version": segment.prompt_version,
+        "narrative": segment.narrative,
+        "headline": segment.headline,
+        "tokens_read": segment.usage.tokens_read,
+        "tokens_written": segment.usage.tokens_written,
+        "created_at": segment.created_at,
+        "stale": _STALE if segment.stale else _OUTDATED if segment.outdated else 0,
+    }
+
+
+def fact_from(row: Row) -> Fact:
+    """`row` without its first column, the end of the segment."""
+    anchor, key, value, category, source_seq, start, end, said_by, act, failed, verified, salience = row
+    return Fact(
+        anchor=anchor,
+        key=key,
+        value=value,
+        category=category,
+        source_seq=source_seq,
+        span=(start, end),
+        said_by=said_by,
+        act=act,
+        failed=bool(failed),
+        verified=bool(verified),
+        salience=salience,
+    )
+
+
+def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
+    return {
+        **key_of(segment.conversation_id),
+        "end_seq": segment.end_seq,
+        "ordinal": ordinal,
+        "anchor": fact.anchor,
+        "key": fact.key,
+        "value": fact.value,
+        "category": fact.category,
+        "source_seq": fact.source_seq,
+        "span_start": fact.span[0],
+        "span_end": fact.span[1],
+        "said_by": fact.said_by,
+        "act": fact.act,
+        "failed": int(fact.failed),
+        "verified": int(fact.verified),
+        "salience": fact.salience,
+    }
+
+
+def correction_from(row: Row) -> FactCorrection:
+    ordinal, anchor, key, value, seq, source_seq, author_id, created_at = row
+    return FactCorrection(
+        anchor=anchor,
+        key=key,
+        value=value,
+        seq=seq,
+        source_seq=source_seq,
+        author_id=author_id,
+        created_at=created_at,
+        ordinal=ordinal,
+    )
+
+
+def correction_about(row: Row) -> FactCorrection:
+    """A row of `facts_about` that is a correction: its `seq` and `ordinal` come last but one."""
+    anchor, key, value, _, source_seq, *_, seq, ordinal, _ = row
+    return FactCorrection(anchor=anchor, key=key, value=value, seq=seq, source_seq=source_seq, ordinal=ordinal)
+
+
+def correction_values(correction: FactCorrection) -> dict[str, Any]:
+    return {
+        "anchor": correction.anchor,
+        "key": correction.key,
+        "value": correction.value,
+        "seq": correction.seq,
+        "source_seq": correction.source_seq,
+        "author_id": correction.author_id,
+        "now": correction.created_at,
+    }
+
+
+def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, Any]:
+    return {
+        **key_of(session_id),
+        "covered_seq": summary.covered_seq,
+        "version": summary.version,
+        "epoch": summary.epoch,
+        "fence": fence,
+        "truncated": int(summary.truncated),
+        "stale_ranges": to_json(summary.stale_ranges),
+        "created_at": summary.created_at,
+        "updated_at": summary.updated_at,
+        "narrative": summary.narrative,
+        "facts_json": summary.facts_json,
+        "spare_json": summary.spare_json,
+    }
