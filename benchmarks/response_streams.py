@@ -92,7 +92,7 @@ async def latency(producer: Producer, url: str, readers: int, pause: float) -> l
     return [delay for found in await asyncio.gather(*reading) for delay in found]
 
 
-def told(name: str, found: list[float]) -> str:
+def line(name: str, found: list[float]) -> str:
     cuts = quantiles(found, n=100)
     return f"{name}: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms ({len(found)} pieces)"
 
@@ -103,9 +103,9 @@ async def measure(first: str, second: str, readers: int) -> None:
         await throughput(producer, 1)
         for count in (1, 20):
             print(f"one producer, {count} a request: {await throughput(producer, count):.0f} pieces/s")
-        print(told("a reader of the same process", await latency(producer, first, 1, 0.02)))
-        print(told("a reader of the other process", await latency(producer, second, 1, 0.02)))
-        print(told(f"{readers} readers of the same process", await latency(producer, first, readers, 0.1)))
+        print(line("a reader of the same process", await latency(producer, first, 1, 0.02)))
+        print(line("a reader of the other process", await latency(producer, second, 1, 0.02)))
+        print(line(f"{readers} readers of the same process", await latency(producer, first, readers, 0.1)))
 
 
 def main() -> None:

@@ -186,13 +186,13 @@ def _process(url: str, issuer: dict[str, str], folder: str, errors: object):
 
 async def _port(log: Path, process: subprocess.Popen[bytes]) -> int:
     while process.poll() is None:
-        if port := _told_port(log):
+        if port := _port_in_log(log):
             return port
         await asyncio.sleep(0.1)
     raise click.ClickException("the service ended at once")
 
 
-def _told_port(log: Path) -> int:
+def _port_in_log(log: Path) -> int:
     """0 until the log says where it listens."""
     told = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
     return next((int(each["address"].rpartition(":")[2]) for each in told if each["message"] == "listening"), 0)

@@ -93,12 +93,12 @@ def _plot(work: str, rows: Sequence[Result]) -> Markup:
     """Medians against the lengths of the sessions."""
     highest = max(value for row in rows for number in SERIES.values() if (value := number(row)) is not None)
 
-    def told(share: float) -> str:
+    def share_text(share: float) -> str:
         return f"{share * highest:,.0f} µs"
 
-    scale = Scale(told, told, "messages of the session", "messages")
+    scale = Scale(share_text, share_text, "messages of the session", "messages")
     lines = list(_lines(rows, highest))
-    ends = " ".join(f"{line.name}: {told(line.end)} at the end." for line in lines)
+    ends = " ".join(f"{line.name}: {share_text(line.end)} at the end." for line in lines)
     chart = line_chart(lines, name=work, title=f"{work}: median µs by messages", description=ends, scale=scale)
     return tag("div", tag("figure", chart), class_="plots")
 

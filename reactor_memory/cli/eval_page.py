@@ -103,7 +103,7 @@ def _plot(name: str, rows: Sequence[Result], styles: Styles) -> Markup:
     title = f"{_way(rows[0])}: attributable by budget"
     if not lines:
         return tag("figure", tag("h3", _way(rows[0])), tag("p", "These sessions hold no probe to look for."))
-    chart = line_chart(lines, name=name, title=title, description=" ".join(map(_told, lines)))
+    chart = line_chart(lines, name=name, title=title, description=" ".join(map(_series_text, lines)))
     return tag("figure", tag("h3", _way(rows[0])), chart, _shares_table(lines))
 
 
@@ -116,7 +116,7 @@ def _lines(rows: Sequence[Result], styles: Styles) -> Iterator[Line]:
             yield Line(name=strategy, style=style, shares=shares)
 
 
-def _told(line: Line) -> str:
+def _series_text(line: Line) -> str:
     shares = [f"{share:.1%} at {budget:,}" for budget, share in line.points] or [f"{line.end:.1%} without a budget"]
     return f"{line.name}: {', '.join(shares)}."
 

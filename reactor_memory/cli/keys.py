@@ -99,7 +99,7 @@ async def create(
         key, text = new_key(client_id, grant, now=now, expires_at=ends)
         await container.database().write(key_operations.add_api_key, key)
     if invocation.as_json:
-        invocation.show(shown(key, now=now) | {"key": text}, str)
+        invocation.show(key_fields(key, now=now) | {"key": text}, str)
     else:
         click.echo(text)
         click.echo("This key is not shown again: keep it where secrets are kept.", err=True)
@@ -112,7 +112,7 @@ async def list_(invocation: Invocation) -> None:
     async with invocation.container() as container:
         found = await container.database().read(key_operations.list_api_keys)
         now = container.clock()()
-    invocation.show([shown(key, now=now) for key in found], lambda: _table(found, now=now))
+    invocation.show([key_fields(key, now=now) for key in found], lambda: _table(found, now=now))
 
 
 @click.command()
@@ -130,7 +130,7 @@ async def revoke(invocation: Invocation, prefix: str) -> int:
     return 0 if revoked else 1
 
 
-def shown(key: ApiKey, *, now: int) -> dict[str, Any]:
+def key_fields(key: ApiKey, *, now: int) -> dict[str, Any]:
     """What may be told of a key."""
     return {
         "prefix": key.key_prefix,

@@ -213,7 +213,7 @@ def check_text(field: str, value: object) -> int:
 
 
 def _check_time(field: str, value: object) -> None:
-    if type(value) is not int or not -(2**63) <= value < 2**63:
+    if type(value) is not int or not -LARGEST - 1 <= value <= LARGEST:
         raise InvalidMessageError(field, "must be microseconds since the epoch, UTC, as an int of 64 bits")
 
 

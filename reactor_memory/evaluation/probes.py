@@ -62,7 +62,7 @@ def shows_stale(probe: Probe, units: Iterable[str]) -> bool:
     return is_stale
 
 
-def evidence_shown(evidence: Sequence[Message], context: Context) -> float | None:
+def evidence_share(evidence: Sequence[Message], context: Context) -> float | None:
     """The share of these messages that the context shows verbatim, outside memory; None if there are none."""
     if not evidence:
         return None

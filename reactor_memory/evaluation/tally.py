@@ -15,7 +15,7 @@ from reactor_memory.evaluation.attribution import keys_in
 from reactor_memory.evaluation.legibility import is_junk, is_legible, memory_lines, told_share
 from reactor_memory.evaluation.metrics import TextCount, percentile, ratio, role_order_breaks, shared_prefix
 from reactor_memory.evaluation.pricing import Traffic
-from reactor_memory.evaluation.probes import Probe, evidence_shown
+from reactor_memory.evaluation.probes import Probe, evidence_share
 from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
 from reactor_memory.evaluation.units import units_of
 from reactor_memory.features.facts.hierarchical import LEFT_OUT
@@ -119,7 +119,7 @@ class Tally:
         self._told += [] if told is None else [told]
         for probe in probes:
             evidence = [messages[position] for position in probe.evidence if position < len(messages)]
-            finding = look_for(probe, units, said=keys_in(evidence), evidence=evidence_shown(evidence, context))
+            finding = look_for(probe, units, said=keys_in(evidence), evidence=evidence_share(evidence, context))
             self._sheet.add(finding)
             if probe.kind is not None:
                 self._kinds[probe.kind].add(finding)

@@ -47,9 +47,9 @@ class Form(NamedTuple):
 
     def of(self, parts: Iterable[JsonObject]) -> list[JsonObject]:
         """The parts as the provider takes them here."""
-        return [shown for part in parts if (shown := self._shown(part)) is not None]
+        return [shown for part in parts if (shown := self._converted(part)) is not None]
 
-    def _shown(self, part: JsonObject) -> JsonObject | None:
+    def _converted(self, part: JsonObject) -> JsonObject | None:
         if self.is_own(part):
             return part
         if is_reasoning(part):

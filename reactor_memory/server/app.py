@@ -21,7 +21,7 @@ from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.problems import EXCEPTION_HANDLERS
 from reactor_memory.server.readiness import NO_PROBES, Probes
 from reactor_memory.server.request_bodies import JsonRequest
-from reactor_memory.server.request_checks import Doorstep
+from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
 from reactor_memory.server.routes import Parts, routers
 from reactor_memory.wiring.container import Container
@@ -51,7 +51,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
         debug=False,
     )
     guards.note_routes(app)
-    app.asgi_handler = Doorstep(app.asgi_handler, settings.store.timeout_seconds)
+    app.asgi_handler = RequestChecks(app.asgi_handler, settings.store.timeout_seconds)
     return app
 
 

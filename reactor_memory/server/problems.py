@@ -187,15 +187,15 @@ def _of_parameter(entry: Mapping[str, Any], parameter: Any) -> FieldProblem:
     """With its name on the wire."""
     key = str(entry.get("key", ""))
     if parameter is None:
-        return FieldProblem(field=key, problem=told(entry["message"], Any))
+        return FieldProblem(field=key, problem=explained(entry["message"], Any))
     name = getattr(parameter.kwarg_definition, "name", None) or key
-    return FieldProblem(field=name, problem=told(entry["message"], parameter.annotation))
+    return FieldProblem(field=name, problem=explained(entry["message"], parameter.annotation))
 
 
 _REPEATED = re.compile(r"^Invalid enum value .*$", re.DOTALL)
 
 
-def told(problem: str, annotation: Any, place: str = "") -> str:
+def explained(problem: str, annotation: Any, place: str = "") -> str:
     """What msgspec says is wrong at the place of a type, without the value that was sent."""
     if _REPEATED.match(problem):
         return f"must be one of {', '.join(choices(annotation, place))}"

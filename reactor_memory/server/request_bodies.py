@@ -16,7 +16,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.types.empty import Empty
 
 from reactor_memory.server import problems
-from reactor_memory.server.problems import ProblemError, invalid, told
+from reactor_memory.server.problems import ProblemError, explained, invalid
 
 _PLACE = re.compile(r" - at `\$\.?(.*?)`$")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
@@ -69,4 +69,4 @@ def _misfit(text: str, decoder: msgspec.json.Decoder[Any]) -> ProblemError:
     for pattern, tells in ((_UNKNOWN, "is no field of this request"), (_MISSING, "is missing")):
         if named := pattern.search(problem):
             return invalid(f"{field}.{named.group(1)[:100]}".lstrip("."), tells)
-    return invalid(field or "body", told(problem, decoder.type, field))
+    return invalid(field or "body", explained(problem, decoder.type, field))

@@ -15,7 +15,7 @@ MAX_ADDRESS_BYTES = 8192
 """Of path and query together. The router remembers addresses, so they must not be of any length."""
 
 
-class Doorstep:
+class RequestChecks:
     """An ASGI application in front of another one. HEAD is answered as GET is, without the body.
 
     All that a request asks of databases has one deadline, `timeout_seconds` after the request has arrived.

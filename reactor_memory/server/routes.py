@@ -53,14 +53,14 @@ def _router(
 ) -> Router:
     return Router(
         path,
-        route_handlers=[controller if parts is None else _standing_on(parts, controller) for controller in controllers],
+        route_handlers=[controller if parts is None else _with_parts(parts, controller) for controller in controllers],
         tags=[tag],
         opt=options,
         dependencies={"principal": Provide(guards.caller, sync_to_thread=False)},
     )
 
 
-def _standing_on(parts: Parts, controller: type[Controller]) -> type[Controller]:
+def _with_parts(parts: Parts, controller: type[Controller]) -> type[Controller]:
     """The controller with the parts that it declares, found once and not for every request."""
     declared = vars(controller).get("__annotations__", {})
     return type(controller.__name__, (controller,), {name: parts[name]() for name in declared})

@@ -47,7 +47,11 @@ def create_app(studio: Studio) -> Litestar:
             create_static_files_router(path="/static", directories=[HERE / "static"]),
         ],
         dependencies={"studio": Provide(provide, sync_to_thread=False)},
-        exception_handlers={HTTPException: _told(studio), ReactorMemoryError: _told(studio), Exception: _told(studio)},
+        exception_handlers={
+            HTTPException: _error_page(studio),
+            ReactorMemoryError: _error_page(studio),
+            Exception: _error_page(studio),
+        },
         request_max_body_size=LARGEST_FILE,
         openapi_config=None,
         logging_config=None,
@@ -55,7 +59,7 @@ def create_app(studio: Studio) -> Litestar:
     )
 
 
-def _told(studio: Studio) -> Callable[[Request[Any, Any, Any], Exception], Any]:
+def _error_page(studio: Studio) -> Callable[[Request[Any, Any, Any], Exception], Any]:
     """A page that says what went wrong. Of a defect it says nothing: that is in the log, without what was read."""
 
     def handler(request: Request[Any, Any, Any], error: Exception) -> Response[str]:

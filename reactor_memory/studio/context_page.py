@@ -105,7 +105,7 @@ async def context_page(
         "total": sum(tokens.values()),
         "tokens": tokens,
         "bar": bar(tokens, view.budget or sum(tokens.values())),
-        "shown": list(shown(view, before)),
+        "shown": list(entries(view, before)),
         "gone": list(gone(view, before)) if before else [],
         "cached": cached_prefix(view.messages, before.messages) if before else 0,
         "json": as_json(view, form),
@@ -179,7 +179,7 @@ def bar(tokens: Mapping[Part, int], budget: int) -> Markup:
     )
 
 
-def shown(view: View, before: Replay | None) -> Iterator[Shown]:
+def entries(view: View, before: Replay | None) -> Iterator[Shown]:
     """Each message with its lines and their sources, beside the context of the turn `before`."""
     cached = cached_prefix(view.messages, before.messages) if before else 0
     known = {line for message in before.messages for line in message.content.split("\n")} if before else None

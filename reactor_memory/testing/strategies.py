@@ -120,11 +120,11 @@ class StrategyConformance:
     async def test_a_failing_summarizer_leaves_no_less_than_take_last(self, store_url: str) -> None:
         async with open_container(settings_for(store_url, {"history": {"strategy": "take_last"}})) as container:
             await talk(container, "least")
-            least = [shown(await load_or_least(container, "least", budget)) for budget in (*BUDGETS, None)]
+            least = [visible_seqs(await load_or_least(container, "least", budget)) for budget in (*BUDGETS, None)]
         async with self.opened(store_url, failing=True) as container:
             await talk(container, "s")
             for budget, expected in zip((*BUDGETS, None), least, strict=True):
-                assert expected <= shown(await load_or_least(container, "s", budget))
+                assert expected <= visible_seqs(await load_or_least(container, "s", budget))
 
     async def test_the_same_saves_and_loads_give_the_same_bytes(self, store_url: str) -> None:
         async with self.opened(store_url) as container:
@@ -186,7 +186,7 @@ async def load_or_least(container: Container, session_id: str, budget: int | Non
     return await load(container, session_id, budget=least)
 
 
-def shown(context: Context) -> set[int]:
+def visible_seqs(context: Context) -> set[int]:
     return {message.seq for message in context.messages if message.seq is not None}
 
 

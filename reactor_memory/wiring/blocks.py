@@ -38,7 +38,7 @@ class PinBlock:
         return verbatim_pins(rows.pins, self._memory_role)
 
 
-def shown_notes_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> ShownNotes | None:
+def notes_block_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> ShownNotes | None:
     """None where no context shows notes."""
     if not settings.notes.enabled:
         return None

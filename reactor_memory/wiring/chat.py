@@ -21,7 +21,7 @@ def echo_chat_model(settings: Settings) -> ChatModel:
 def gemini_chat_model(settings: Settings) -> ChatModel:
     from reactor_memory.features.chat.gemini import GeminiChatModel
 
-    asked = asked_by_chat(settings, "gemini")
+    asked = chat_endpoint(settings, "gemini")
     model = asked.model or type(settings.summary).model_fields["llm_model"].default
     return GeminiChatModel(model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds)
 
@@ -29,7 +29,7 @@ def gemini_chat_model(settings: Settings) -> ChatModel:
 def openai_chat_model(settings: Settings) -> ChatModel:
     from reactor_memory.features.chat.openai import OpenAIChatModel
 
-    asked = asked_by_chat(settings, "openai")
+    asked = chat_endpoint(settings, "openai")
     if asked.model is None:
         raise ConfigurationError("chat.model", "must name a model of the server")
     return OpenAIChatModel(
@@ -39,7 +39,7 @@ def openai_chat_model(settings: Settings) -> ChatModel:
 
 def automatic_chat_model(settings: Settings) -> ChatModel:
     """The provider of the summaries, if the settings say enough of it, else nobody: nothing leaves the machine."""
-    asked = asked_by_chat(settings, settings.summary.provider)
+    asked = chat_endpoint(settings, settings.summary.provider)
     if settings.summary.provider == "gemini" and asked.api_key:
         return gemini_chat_model(settings)
     if settings.summary.provider == "openai" and asked.model and (asked.api_key or asked.base_url):
@@ -47,7 +47,7 @@ def automatic_chat_model(settings: Settings) -> ChatModel:
     return echo_chat_model(settings)
 
 
-class AskedByChat(NamedTuple):
+class ChatEndpoint(NamedTuple):
     """A model and the way to it."""
 
     model: str | None
@@ -55,7 +55,7 @@ class AskedByChat(NamedTuple):
     base_url: str | None
 
 
-def asked_by_chat(settings: Settings, provider: str) -> AskedByChat:
+def chat_endpoint(settings: Settings, provider: str) -> ChatEndpoint:
     """What the chat leaves open is taken from the summaries, if these ask the same provider; their key goes to their
     address and to no other.
     """
@@ -64,7 +64,7 @@ def asked_by_chat(settings: Settings, provider: str) -> AskedByChat:
     named = summary.llm_model if alike and "llm_model" in summary.model_fields_set else None
     base_url = chat.base_url or (summary.base_url if alike else None)
     api_key = chat.api_key or (summary.api_key if alike and base_url == summary.base_url else None)
-    return AskedByChat(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
+    return ChatEndpoint(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
 
 
 def hierarchy_options(settings: Settings) -> HierarchyOptions:

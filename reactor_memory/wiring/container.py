@@ -219,9 +219,9 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=providers.Callable(imported("reactor_memory.wiring.recall:recall_options"), settings),
     )
-    shown_notes = providers.Singleton(blocks.shown_notes_of, needed_database.provider, message_counter, settings)
+    notes_block = providers.Singleton(blocks.notes_block_of, needed_database.provider, message_counter, settings)
     pin_block = providers.Singleton(blocks.PinBlock, settings.provided.summary.memory_role)
-    block_sources = providers.Callable(blocks.block_sources_of, pin_block, shown_notes)
+    block_sources = providers.Callable(blocks.block_sources_of, pin_block, notes_block)
     aftermath: providers.Singleton[Aftermath] = providers.Singleton(
         imported("reactor_memory.features.erasure.eraser:Aftermath"),
         database=database,

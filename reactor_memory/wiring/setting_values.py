@@ -168,7 +168,7 @@ def masked_url(url: str) -> str:
     return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
 
 
-def shown_value(key: str, value: Any) -> str:
+def printed_value(key: str, value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, SecretStr) or (key.startswith(OPTIONS) and _SECRET_NAME.search(key)):

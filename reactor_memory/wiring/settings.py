@@ -47,7 +47,7 @@ from reactor_memory.wiring.setting_values import (
     UNMASKED,
     PluginName,
     configuration_error,
-    shown_value,
+    printed_value,
     suggestion,
 )
 
@@ -145,7 +145,7 @@ class Settings(BaseSettings):
     def origins(self) -> tuple[EffectiveSetting, ...]:
         """Every setting in force, in the order of declaration."""
         return tuple(
-            EffectiveSetting(key, shown_value(key, value), self._origins.get(key, "default"))
+            EffectiveSetting(key, printed_value(key, value), self._origins.get(key, "default"))
             for key, value in dotted(self.model_dump())
         )
 

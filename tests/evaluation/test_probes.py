@@ -5,7 +5,7 @@ from __future__ import annotations
 from reactor_memory.cli.demo_run import refuted
 from reactor_memory.evaluation.probes import (
     Probe,
-    evidence_shown,
+    evidence_share,
     find,
     shows_stale,
 )
@@ -206,6 +206,6 @@ def test_evidence_counts_when_it_is_shown_word_for_word() -> None:
     said, other = Message.user("order 13087 is a Latte"), Message.assistant("noted")
     block = Message.system("Conversation Facts:\norder 13087 is a Latte")
     shown = context_of(("facts", block), ("window", said), ("current", other))
-    assert evidence_shown([said, other], shown) == 0.5
-    assert evidence_shown([Message.assistant("order 13087 is a Latte")], shown) == 0
-    assert evidence_shown([], shown) is None
+    assert evidence_share([said, other], shown) == 0.5
+    assert evidence_share([Message.assistant("order 13087 is a Latte")], shown) == 0
+    assert evidence_share([], shown) is None

@@ -10,7 +10,7 @@ from reactor_memory import ConfigurationError, Settings
 from reactor_memory.features.chat.echo import EchoModel
 from reactor_memory.features.chat.gemini import GeminiChatModel
 from reactor_memory.features.chat.openai import OpenAIChatModel
-from reactor_memory.wiring.chat import asked_by_chat
+from reactor_memory.wiring.chat import chat_endpoint
 from reactor_memory.wiring.container import Container
 from tests.scenes.tables import each_row
 
@@ -63,12 +63,12 @@ def test_who_answers(sections: dict[str, Any], kind: type[object], name: str) ->
 def test_the_key_of_the_summaries_goes_to_their_address_only(
     chat: dict[str, str], key: str | None, address: str
 ) -> None:
-    asked = asked_by_chat(Settings(summary=OURS, chat=chat), "openai")
+    asked = chat_endpoint(Settings(summary=OURS, chat=chat), "openai")
     assert (asked.api_key, asked.base_url) == (key, address)
 
 
 def test_another_provider_gets_nothing_of_the_summaries() -> None:
-    assert asked_by_chat(Settings(summary=OURS), "gemini") == (None, None, None)
+    assert chat_endpoint(Settings(summary=OURS), "gemini") == (None, None, None)
 
 
 @pytest.mark.parametrize(

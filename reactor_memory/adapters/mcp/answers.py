@@ -133,17 +133,17 @@ def to_message(given: NewMessage) -> Message:
     )
 
 
-def shown_context(context: Context) -> ShownContext:
+def context_result(context: Context) -> ShownContext:
     report = context.report
     return ShownContext(
-        messages=[shown(message, part) for message, part in zip(context.messages, report.parts, strict=True)],
+        messages=[message_result(message, part) for message, part in zip(context.messages, report.parts, strict=True)],
         tokens=report.total_tokens,
         budget=report.budget,
         freshness=report.freshness,
     )
 
 
-def shown(message: Message, part: str) -> ShownMessage:
+def message_result(message: Message, part: str) -> ShownMessage:
     return ShownMessage(
         part=part,
         role=message.role,
@@ -159,7 +159,7 @@ def shown(message: Message, part: str) -> ShownMessage:
     )
 
 
-def shown_tiers(live: Sequence[RangeSummary], *, count: Callable[[str], int]) -> ShownSummary:
+def tiers_result(live: Sequence[RangeSummary], *, count: Callable[[str], int]) -> ShownSummary:
     """The texts of tiers as contexts show them: line by line without what could pass for structure."""
     lines = [line.text for summary in live for line in render_narrative(summary.text, count=count)]
     covered = max((summary.end_seq for summary in live), default=0)

@@ -28,9 +28,9 @@ from reactor_memory.adapters.mcp.answers import (
     Resolved,
     ShownContext,
     ShownSummary,
+    context_result,
     known_fact,
-    shown_context,
-    shown_tiers,
+    tiers_result,
     to_message,
 )
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, SessionNotFoundError
@@ -126,7 +126,7 @@ class _SessionTools:
             budget=budget,
             query=query,
         )
-        return shown_context(context)
+        return context_result(context)
 
     async def memory_add_messages(
         self,
@@ -169,7 +169,7 @@ class _SessionTools:
             await self._memory.get_session(session_id, user_id=self._user_id)
             await self._tiers.summarize(session_id, user_id=self._user_id)
             stats = await self._tiers.stats(session_id, user_id=self._user_id)
-            return shown_tiers(stats.summaries, count=self._count)
+            return tiers_result(stats.summaries, count=self._count)
         if not self._summary_enabled:
             raise ConfigurationError("summary.enabled", "is false; this server makes no summaries")
         summary = await self._memory.summarize(session_id, user_id=self._user_id)
@@ -250,7 +250,7 @@ def _telling(
     """
 
     @wraps(call)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> BaseModel:
+    async def answered(*args: P.args, **kwargs: P.kwargs) -> BaseModel:
         try:
             return await crossing.acall(lambda: call(*args, **kwargs))
         except SessionNotFoundError as error:
@@ -260,7 +260,7 @@ def _telling(
         except ReactorMemoryError as error:
             raise ToolError(str(error)) from None
 
-    return told
+    return answered
 
 
 def _newest(facts: Sequence[Fact], limit: int) -> list[Fact]:

@@ -62,7 +62,7 @@ def _clip(part: BranchRange, after: int, until: int | None) -> BranchRange:
     )
 
 
-def ranges_shown(branch: Sequence[BranchRange], stored: Sequence[BranchRange]) -> tuple[tuple[int, int], ...]:
+def ranges_in_branch(branch: Sequence[BranchRange], stored: Sequence[BranchRange]) -> tuple[tuple[int, int], ...]:
     """Which of the messages `stored`, by where they are stored, belong to the branch. No part of `stored` is open."""
     found: list[tuple[int, int]] = []
     for part in stored:

@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import Value
+from reactor_memory.models import LARGEST, Value
 
 PREVIEW_LENGTH = 80
 PREVIEW_SOURCE_LENGTH = 400
@@ -41,7 +41,7 @@ def decode_cursor(text: str) -> Cursor:
     return Cursor(updated_at=updated_at, session_id=session_id)
 
 
-_Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-LARGEST - 1, le=LARGEST)]
 _Id: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00]*\Z")]
 _ROW = msgspec.json.Decoder(tuple[_Time, _Id])
 

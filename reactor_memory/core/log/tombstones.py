@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reactor_memory.core.log.branches import ranges_shown
+from reactor_memory.core.log.branches import ranges_in_branch
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.core.ports.requests import ErasedBranch
@@ -44,5 +44,5 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int
 
 def branches_showing(group: Iterable[Session], parts: Sequence[BranchRange]) -> tuple[ErasedBranch, ...]:
     """The conversations of a group to whose branch some of these stored messages belong, with the seqs of those."""
-    shown = ((session, ranges_shown(session.branch, parts)) for session in group)
+    shown = ((session, ranges_in_branch(session.branch, parts)) for session in group)
     return tuple(ErasedBranch(session=session, ranges=ranges) for session, ranges in shown if ranges)

@@ -74,7 +74,7 @@ class Booking:
 
     def make(self) -> None:
         """It is made, and that is said."""
-        arguments = self._asked_for()
+        arguments = self._requested()
         if self.dice.random() < 0.3:
             arguments = {"request": arguments}
         self._states(self.script.call(f"{self.domain.makes} {self.domain.thing}", arguments, self._made()))
@@ -82,7 +82,7 @@ class Booking:
         self.stated = [told]
 
     def fail_to_make(self) -> None:
-        self.script.call(f"{self.domain.makes} {self.domain.thing}", self._asked_for(), self.refusal())
+        self.script.call(f"{self.domain.makes} {self.domain.thing}", self._requested(), self.refusal())
 
     def change(self, slot: Slot, result: object) -> int:
         """A call that changes one detail, in one of the ways in which services let that be done."""
@@ -162,7 +162,7 @@ class Booking:
     def _written(self) -> dict[str, object]:
         return {slot.label: detail.written for slot, detail in self.details.items()}
 
-    def _asked_for(self) -> dict[str, object]:
+    def _requested(self) -> dict[str, object]:
         return {self.domain.subject.label: self.subject.written, **self._written()}
 
     def _made(self) -> object:

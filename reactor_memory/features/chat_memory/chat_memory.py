@@ -19,7 +19,7 @@ from reactor_memory.errors import (
     InvalidInputError,
     ReactorMemoryError,
 )
-from reactor_memory.features.chat_memory.hook_failures import mapped, told
+from reactor_memory.features.chat_memory.hook_failures import failure_text, mapped
 from reactor_memory.features.chat_memory.memory_management import MemoryManagementStrategy
 from reactor_memory.features.chat_memory.projection import (
     SummarizationMetadata,
@@ -193,7 +193,9 @@ class ChatMemoryService:
             await self._strategy.post_add_messages_hook(conversation_id, added, total, user_id=user_id)
         except Exception as error:
             if self._on_hook_error == "raise":
-                problem = f"the messages are stored, do not add them again; then the strategy failed: {told(error)}"
+                problem = (
+                    f"the messages are stored, do not add them again; then the strategy failed: {failure_text(error)}"
+                )
                 raise GenericMemoryError(conversation_id, problem, messages_stored=True) from error
             log.warning(
                 "chat memory: the strategy failed, the messages are stored",

@@ -35,9 +35,9 @@ def _mapped(error: Exception, conversation_id: str, may_be_missing: bool) -> Cha
         return DataValidationError(conversation_id, str(error))
     if may_be_missing and isinstance(error, (SessionNotFoundError, SessionDeletedError)):
         return ConversationNotFoundError(conversation_id)
-    return GenericMemoryError(conversation_id, f"failed: {told(error)}")
+    return GenericMemoryError(conversation_id, f"failed: {failure_text(error)}")
 
 
-def told(error: Exception) -> str:
+def failure_text(error: Exception) -> str:
     """Our own errors hold no text of messages; of others only the kind is told."""
     return str(error) if isinstance(error, ReactorMemoryError) else type(error).__name__

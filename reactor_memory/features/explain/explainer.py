@@ -92,8 +92,10 @@ class Explainer:
             raise InvalidInputError("seq", problem)
         loaded = await self._loader.load(request, keep_layout=False)
         ledger = await ledger_of(self._summaries, session)
-        facts = _asked(tuple(dict.fromkeys([*ledger.facts, *amended(ledger.facts, ledger.corrections)])), target)
-        seqs = _messages_asked(facts, target, session)
+        facts = _matching_facts(
+            tuple(dict.fromkeys([*ledger.facts, *amended(ledger.facts, ledger.corrections)])), target
+        )
+        seqs = _matching_messages(facts, target, session)
         view = MessageView(facts, self._redactor)
         async for page in pages_of(self._messages, request.session_id, request.user_id, seqs):
             await anyio.to_thread.run_sync(view.add, page)
@@ -171,7 +173,7 @@ class Explainer:
         )
 
 
-def _asked(facts: Sequence[Fact], target: PinTarget | None) -> Sequence[Fact]:
+def _matching_facts(facts: Sequence[Fact], target: PinTarget | None) -> Sequence[Fact]:
     if target is None:
         return facts
     if isinstance(target, int):
@@ -182,7 +184,7 @@ def _asked(facts: Sequence[Fact], target: PinTarget | None) -> Sequence[Fact]:
     return named
 
 
-def _messages_asked(facts: Sequence[Fact], target: PinTarget | None, session: Session) -> Sequence[int]:
+def _matching_messages(facts: Sequence[Fact], target: PinTarget | None, session: Session) -> Sequence[int]:
     if target is None:
         return range(1, session.last_seq + 1)
     return [target] if isinstance(target, int) else sorted({fact.source_seq for fact in facts})

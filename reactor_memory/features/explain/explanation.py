@@ -222,10 +222,10 @@ def _narrative_lines(context: Context, draft: Draft, evidence: Evidence) -> Iter
     told = render_narrative(evidence.narrative if draft.memory_before_seq else "", count=len)
     left_out = [replace(_left_out(text, (0.0, 0)), part=NARRATIVE.part) for text in told if text.text not in shown]
     for line in (*left_out, *offered):
-        yield replace(line, sources=_told_of(line.text, evidence))
+        yield replace(line, sources=_sources_of(line.text, evidence))
 
 
-def _told_of(line: str, evidence: Evidence) -> tuple[int, ...]:
+def _sources_of(line: str, evidence: Evidence) -> tuple[int, ...]:
     """The messages of the newest segment whose narrative ends like `line`, or else the posted summary that says so."""
     posted, said = evidence.posted, line.removeprefix("about ")
     for segment in reversed(evidence.segments):

@@ -53,7 +53,7 @@ def until(corrections: Iterable[FactCorrection], seq: int) -> tuple[FactCorrecti
     return tuple(each for each in corrections if each.seq <= seq)
 
 
-def _standing(fact: Fact) -> tuple[int, bool, bool, tuple[int, int], str, str, str]:
+def _precedence(fact: Fact) -> tuple[int, bool, bool, tuple[int, int], str, str, str]:
     """A total order among what was said of one fact."""
     return fact.source_seq, fact.said_by != "tool", not fact.failed, fact.span, fact.value, fact.category, fact.act
 
@@ -62,5 +62,5 @@ def _as_fact(correction: FactCorrection, replaced: Sequence[Fact]) -> Fact:
     """The correction in the place and the form of the fact that it replaces, if the ledger still knows it."""
     fixed = {"value": correction.value or "", "said_by": "user", "failed": False, "verified": True, "amended": True}
     if replaced:
-        return replace(max(replaced, key=_standing), **fixed)
+        return replace(max(replaced, key=_precedence), **fixed)
     return Fact(anchor=correction.anchor, key=correction.key, source_seq=correction.source_seq, **fixed)  # pyright: ignore[reportArgumentType]

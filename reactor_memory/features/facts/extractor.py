@@ -67,7 +67,7 @@ class Extractor:
         originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
         if originals:
             read, told = await self._guard.redacted(originals, known)
-            answer = await self._asked(session_id, read, told, is_last=failures + 1 >= PATIENCE)
+            answer = await self._extraction(session_id, read, told, is_last=failures + 1 >= PATIENCE)
             if answer is None:
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, known=told)
@@ -76,7 +76,7 @@ class Extractor:
             extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
         )
 
-    async def _asked(
+    async def _extraction(
         self, session_id: str, messages: Sequence[Message], known: Known, *, is_last: bool
     ) -> Extraction | None:
         """The answer of the summarizer; None: the fallback has to read."""

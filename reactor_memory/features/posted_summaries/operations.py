@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.branches import ranges_shown
+from reactor_memory.core.log.branches import ranges_in_branch
 from reactor_memory.core.log.rows import key_of, message_from, object_from
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import AppendRequest
@@ -90,7 +90,7 @@ def posted_about(
     branches = {session.session_id: session.branch for session in group}
     found: list[BranchRange] = []
     for owner, each in posted:
-        shown = ranges_shown(branches[owner], parts)
+        shown = ranges_in_branch(branches[owner], parts)
         if any(start <= each.until_seq or start <= each.seq <= end for start, end in shown):
             found.append(BranchRange(conversation_id=owner, start_seq=each.seq, end_seq=each.seq))
     return tuple(found)

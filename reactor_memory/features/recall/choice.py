@@ -14,7 +14,7 @@ from reactor_memory.core.context.selection import Count
 from reactor_memory.core.ports.requests import IndexAnswer, IndexHit
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exchanges
-from reactor_memory.features.recall.days import asked_days
+from reactor_memory.features.recall.days import named_days
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.gate import Name, fold_text, holds
 from reactor_memory.models import LARGEST, Message, Value
@@ -108,7 +108,7 @@ def query_terms(text: str, named: Iterable[Name]) -> tuple[str, ...]:
     """The terms to search for: those of names, then those of days and of the other words that mean something."""
     text = text[:MAX_QUERY_CHARACTERS]
     wanted = [term for name in named if not name.is_word for term in name.terms]
-    wanted += terms(asked_days(text)) + terms(text, without=FUNCTION_WORDS)
+    wanted += terms(named_days(text)) + terms(text, without=FUNCTION_WORDS)
     return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
 
 

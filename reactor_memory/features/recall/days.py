@@ -40,15 +40,15 @@ def day_words(at: int | None) -> str:
     return f"{MARK}{day.year} {MARK}{MONTHS[day.month - 1]} {MARK}{day.day}"
 
 
-def asked_days(text: str) -> str:
+def named_days(text: str) -> str:
     """The words of the years, months and days that `text` names: ``8 May 2023``, ``May 8th``, ``2023-05-08``."""
     found: dict[str, None] = {}
     for match in _ASKED.finditer(text):
-        found |= dict.fromkeys(MARK + word for word in _asked(match))
+        found |= dict.fromkeys(MARK + word for word in _dates_of(match))
     return " ".join(found)
 
 
-def _asked(match: re.Match[str]) -> list[str]:
+def _dates_of(match: re.Match[str]) -> list[str]:
     if match["month"]:
         month = next(name for name in MONTHS if name.startswith(match["month"][:3].casefold()))
         days = [str(int(day)) for day in (match["before"], match["after"]) if day]

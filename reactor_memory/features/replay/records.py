@@ -105,7 +105,7 @@ class LoadRecorder:
             settings_fingerprint=self._settings_fingerprint,
             tokenizer=self._tokenizer(),
             digest=context.report.digest,
-            shown=tuple(shown_of(context)),
+            shown=tuple(entries_of(context)),
             created_at=self._clock(),
         )
 
@@ -130,7 +130,7 @@ def text_sha256(messages: Sequence[Message]) -> str:
     return hashlib.sha256(messages[0].content.encode(errors="surrogatepass")).hexdigest() if messages else ""
 
 
-def shown_of(context: Context) -> Iterator[Shown]:
+def entries_of(context: Context) -> Iterator[Shown]:
     """How each message of a context can be made again."""
     report, ahead = context.report, count()
     whole = _whole_parts(report)
@@ -142,7 +142,7 @@ def shown_of(context: Context) -> Iterator[Shown]:
         elif part in whole and part == _CURRENT:
             yield Shown(part=part, ahead=next(ahead))
         else:
-            yield Shown(part=part, message=_as_shown(message))
+            yield Shown(part=part, message=_stored_form(message))
 
 
 def _whole_parts(report: ContextReport) -> frozenset[Part]:
@@ -152,7 +152,7 @@ def _whole_parts(report: ContextReport) -> frozenset[Part]:
     return frozenset(part for part in (*_REFERRED, _CURRENT) if part not in clamped | cut)
 
 
-def _as_shown(message: Message) -> JsonObject:
+def _stored_form(message: Message) -> JsonObject:
     """What a digest covers."""
     kept = {
         "role": message.role,

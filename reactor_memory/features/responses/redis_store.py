@@ -179,7 +179,7 @@ class RedisResponses:
 
     async def wait_for_change(self, known: Response, *, timeout_seconds: float) -> Response | None:
         """As `ResponseSignals`, and it may come back sooner with nothing new."""
-        newest, latest = await self._standing(known)
+        newest, latest = await self._newest_entry(known)
         if latest != known:
             return latest
         async with self._place_to_wait() as is_free:
@@ -189,7 +189,7 @@ class RedisResponses:
                 await anyio.sleep(min(timeout_seconds, _POLL_SECONDS))
         return await self.get_response(known.conversation_id, known.response_id)
 
-    async def _standing(self, known: Response) -> tuple[str, Response | None]:
+    async def _newest_entry(self, known: Response) -> tuple[str, Response | None]:
         """The newest entry of the stream together with the response: whatever changes later adds an entry behind it."""
         response, pieces = self._both(known.conversation_id, known.response_id)
         pipeline = self._client.pipeline()

@@ -123,7 +123,7 @@ class ResponseStreams:
             expires_at=now + self._options.expires_microseconds,
         )
         started = await store.start_response(response, keep_until=now + self._options.keep_microseconds)
-        return self._told(conversation_id, started)
+        return self._announced(conversation_id, started)
 
     async def append(
         self,
@@ -157,7 +157,7 @@ class ResponseStreams:
             max_events=self._options.max_events,
             max_size=self._options.max_size,
         )
-        response = self._told(conversation_id, await store.append_pieces(addition))
+        response = self._announced(conversation_id, await store.append_pieces(addition))
         _check_own(response, principal)
         _check_open(response, fence)
         return response
@@ -190,7 +190,7 @@ class ResponseStreams:
             now=now,
             expires_at=now + self._options.keep_microseconds,
         )
-        response = self._told(conversation_id, await store.finish_response(ending))
+        response = self._announced(conversation_id, await store.finish_response(ending))
         _check_own(response, principal)
         if (response.fence, response.state, response.message_id) != (fence, state, message_id):
             _check_open(response, fence)
@@ -207,7 +207,7 @@ class ResponseStreams:
         """How the response stands, as soon as it is to stop or ended, at the latest after `wait_seconds`."""
         client_of(principal)
         response = await self._get(principal, conversation_id, response_id, operation="respond")
-        return await self._until_asked(response, wait_seconds) if wait_seconds > 0 else response
+        return await self._until_stopping(response, wait_seconds) if wait_seconds > 0 else response
 
     # Who reads
 
@@ -217,7 +217,7 @@ class ResponseStreams:
     async def list(self, principal: Principal, conversation_id: str) -> tuple[Response, ...]:
         """Those of the conversation that are not over, the newest first, `MAX_LISTED` at most."""
         store, _ = await self._allowed(principal, conversation_id, needs="reader", operation="read")
-        return self._standing(await store.list_responses([conversation_id], limit=MAX_LISTED))
+        return self._unexpired(await store.list_responses([conversation_id], limit=MAX_LISTED))
 
     async def running(self, principal: Principal, conversation_ids: Sequence[str]) -> tuple[Response, ...]:
         """The running responses of those of these conversations that the caller may read."""
@@ -227,14 +227,14 @@ class ResponseStreams:
         visible = [each for each in wanted if await self._is_visible(principal, each)]
         if not visible:
             return ()
-        newest = self._standing(await self._enabled(visible[0]).store.list_responses(visible, limit=1))
+        newest = self._unexpired(await self._enabled(visible[0]).store.list_responses(visible, limit=1))
         return tuple(response for response in newest if not response.is_final)
 
     async def stop(self, principal: Principal, conversation_id: str, response_id: str) -> Response:
         """Ask the producer to end; of one that ended already nothing is asked."""
         store, _ = await self._allowed(principal, conversation_id, needs="writer", operation="respond")
         asked = await store.request_stop(conversation_id, response_id, now=self._clock())
-        return self._told(conversation_id, asked)
+        return self._announced(conversation_id, asked)
 
     async def follow(
         self, principal: Principal, conversation_id: str, response_id: str, *, after: int = 0
@@ -351,7 +351,7 @@ class ResponseStreams:
         store, _ = await self._allowed(principal, conversation_id, needs="reader", operation=operation)
         return self._known(conversation_id, await store.get_response(conversation_id, response_id))
 
-    async def _until_asked(self, response: Response, seconds: float) -> Response:
+    async def _until_stopping(self, response: Response, seconds: float) -> Response:
         """How it stands when it is to stop or has ended, or the time is over."""
         watches = self._enabled(response.conversation_id).watches
         async with watches.watching(response) as watch:
@@ -368,13 +368,13 @@ class ResponseStreams:
             raise ResponseNotFoundError(conversation_id)
         return standing
 
-    def _told(self, conversation_id: str, response: Response | None) -> Response:
+    def _announced(self, conversation_id: str, response: Response | None) -> Response:
         """As `_known`, of what was changed here: readers in this process get it at once."""
         if response is not None:
             self._enabled(conversation_id).watches.note(response)
         return self._known(conversation_id, response)
 
-    def _standing(self, responses: Iterable[Response]) -> tuple[Response, ...]:
+    def _unexpired(self, responses: Iterable[Response]) -> tuple[Response, ...]:
         now, keep = self._clock(), self._options.keep_microseconds
         standing = (as_of(response, now=now, keep_microseconds=keep) for response in responses)
         return tuple(response for response in standing if response is not None)

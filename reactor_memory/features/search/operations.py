@@ -73,7 +73,7 @@ def search_messages(query: SearchQuery) -> Steps[SearchAnswer]:
         rankings.append((yield from _by_meaning(query, visible, bounds)))
     ranked = fused(rankings)
     page = ranked[query.seen : query.seen + query.limit]
-    hits = yield from _read(page, shown_in(allowed, query.conversation_ids))
+    hits = yield from _read(page, visible_in(allowed, query.conversation_ids))
     return SearchAnswer(hits=hits, is_more=len(ranked) > query.seen + query.limit)
 
 
@@ -107,7 +107,7 @@ def _branch(row: Row) -> tuple[BranchRange, ...]:
     return branch_from(row[1], row[3])
 
 
-def shown_in(rows: Sequence[Row], conversation_ids: Sequence[str] | None) -> Callable[[Place], str]:
+def visible_in(rows: Sequence[Row], conversation_ids: Sequence[str] | None) -> Callable[[Place], str]:
     """In which conversation a stored message is shown: of those asked for the first whose branch holds it."""
     if conversation_ids is None:
         return lambda place: place[0]
@@ -168,10 +168,10 @@ def _by_words(
 def _terms(wanted: Sequence[str], scopes: Sequence[str], weights: dict[int, int]) -> dict[str, Any]:
     """The terms by their numbers in `weights`, behind each scope."""
     behind = [(scope + wanted[number], number, weight, scope) for scope in scopes for number, weight in weights.items()]
-    return {"terms": to_json(behind) or "[]", "any_term": " | ".join(_asked(term) for term, *_ in behind)}
+    return {"terms": to_json(behind) or "[]", "any_term": " | ".join(_query_term(term) for term, *_ in behind)}
 
 
-def _asked(term: str) -> str:
+def _query_term(term: str) -> str:
     """As PostgreSQL is asked for it."""
     beginning = term.removesuffix(ANY_ENDING)
     return f"'{term}'" if term == beginning else f"'{beginning}':*"

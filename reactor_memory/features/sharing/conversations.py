@@ -138,9 +138,9 @@ class Conversations:
         audit = self._audit.record(principal, conversation_id, "rename")
         if not await self._database.write(conversations.rename_conversation, conversation_id, new, audit):
             raise SessionNotFoundError(conversation_id)
-        return await self._shown(principal, conversation_id)
+        return await self._visible(principal, conversation_id)
 
-    async def _shown(self, principal: Principal, conversation_id: str) -> Conversation:
+    async def _visible(self, principal: Principal, conversation_id: str) -> Conversation:
         """As it stands now, for somebody who was checked."""
         found = await self._database.read(
             conversations.get_conversation, conversation_id, principal.user_id, described=True
@@ -177,7 +177,7 @@ class Conversations:
             )
             for session in restored or ():
                 self._background.messages_saved(session.session_id, session.last_seq)
-        return await self._shown(principal, conversation_id)
+        return await self._visible(principal, conversation_id)
 
     async def fork(
         self,

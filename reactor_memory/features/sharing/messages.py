@@ -222,7 +222,7 @@ class Messages:
         messages = await self._manager.read_messages(
             session.session_id, user_id=session.owner_id, after=last.seq or 0, limit=limit
         )
-        shown = tuple(each for each in messages if _is_shown_to(client_id, each))
+        shown = tuple(each for each in messages if _is_visible_to(client_id, each))
         return SharedContext(
             conversation_id=session.session_id,
             messages=shown,
@@ -232,7 +232,7 @@ class Messages:
         )
 
 
-def _is_shown_to(client_id: str, message: Message) -> bool:
+def _is_visible_to(client_id: str, message: Message) -> bool:
     return not is_posted_summary(message) and (message.author_id == client_id or not is_kept_by_author(message))
 
 

@@ -15,7 +15,7 @@ from reactor_memory.models import BranchRange, Session
 from reactor_memory.models.ledger import RangeSummary
 
 
-def shown(
+def ranges_of_branch(
     branch: Sequence[BranchRange], summaries: Mapping[str, Sequence[RangeSummary]], *, live: bool
 ) -> tuple[RangeSummary, ...]:
     """The summaries of a branch in the order of their ranges, given those of each of its conversations.

@@ -30,9 +30,9 @@ from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
     in_order,
     is_current,
+    ranges_of_branch,
     replaced_by,
     restorable,
-    shown,
 )
 from reactor_memory.features.tiers.range_rows import range_summary_from, range_summary_values
 from reactor_memory.models import BranchRange, Message, Session
@@ -42,15 +42,15 @@ from reactor_memory.models.ledger import RangeSummary
 def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:
     """The live ones (or all), in the order of their ranges."""
     session = yield from log.require(session_id, user_id)
-    return (yield from _shown(session.branch, live=live))
+    return (yield from _read_ranges(session.branch, live=live))
 
 
-def _shown(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
+def _read_ranges(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
     """The summaries of a branch; live ones only where none of their messages is cleared."""
     summaries: dict[str, list[RangeSummary]] = {}
     for part in branch:
         summaries[part.conversation_id] = yield from range_summaries(part.conversation_id)
-    found = shown(branch, summaries, live=live)
+    found = ranges_of_branch(branch, summaries, live=live)
     cleared = (yield from read_archived(branch)).cleared if live and found else ()
     return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
 
@@ -73,7 +73,7 @@ def put_range_summaries(
     """
     session = yield from log.lock_required(session_id, user_id)
     ordered = in_order(session, new)
-    live = yield from _shown(session.branch, live=True)
+    live = yield from _read_ranges(session.branch, live=True)
     if {each.summary_id for each in live} != set(expected):
         return False
     replaced = {summary.summary_id: replaced_by(summary, live) for summary in ordered}
@@ -149,7 +149,7 @@ def restore_range_summary(session_id: str, user_id: str | None, summary_id: str,
     False if it is not live (any more). `InvalidInputError` if its messages were deleted.
     """
     session = yield from log.lock_required(session_id, user_id)
-    live = yield from _shown(session.branch, live=True)
+    live = yield from _read_ranges(session.branch, live=True)
     summary = restorable(session, live, summary_id)
     if summary is None:
         return False

@@ -73,7 +73,7 @@ class Progressive:
 
     def _blocks(self, request: PlanRequest, live: Sequence[RangeSummary]) -> Iterator[Block]:
         for frame, is_compressed in zip(self._frames, (True, False), strict=True):
-            lines, tokens = _rendered(_told(live, compressed=is_compressed), frame, request.count_text)
+            lines, tokens = _rendered(_summary_text(live, compressed=is_compressed), frame, request.count_text)
             if lines:
                 yield Block(frame=frame, lines=lines, tokens=tokens + request.limits.overhead)
 
@@ -123,7 +123,7 @@ def _freshness(live: Sequence[RangeSummary], unread: Sequence[tuple[int, int]]) 
     return "stale" if unread else "fresh"
 
 
-def _told(live: Sequence[RangeSummary], *, compressed: bool) -> str:
+def _summary_text(live: Sequence[RangeSummary], *, compressed: bool) -> str:
     """The texts of one part. A summary that another service made stands with the condensed ones."""
     return "\n".join(summary.text for summary in live if (summary.kind == COMPRESSED) == compressed)
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.adapters.mcp.answers import NewMessage, shown, to_message
+from reactor_memory.adapters.mcp.answers import NewMessage, message_result, to_message
 from reactor_memory.core.validation import MessageLimits, check_messages
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
@@ -47,5 +47,5 @@ MESSAGES = st.fixed_dictionaries(
 def test_a_message_comes_back_byte_for_byte(sent: dict[str, Any]) -> None:
     message = to_message(NewMessage.model_validate_json(json.dumps(sent)))
     check_messages([message], MessageLimits())
-    answer = json.loads(shown(message, "window").model_dump_json())
+    answer = json.loads(message_result(message, "window").model_dump_json())
     assert json.dumps({key: answer[key] for key in sent}) == json.dumps(sent)

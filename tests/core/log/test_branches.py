@@ -12,7 +12,7 @@ from reactor_memory.core.log.branches import (
     group_of,
     is_fork,
     ranges_between,
-    ranges_shown,
+    ranges_in_branch,
     root_branch,
 )
 from reactor_memory.core.log.forks import branch_for_fork
@@ -117,7 +117,7 @@ def test_a_branch_shows_each_position_of_one_conversation(tree: Tree) -> None:
         assert branch[-1] == part(session_id, branch[-1].start_seq)
         assert all(older.end_seq == newer.start_seq - 1 for older, newer in itertools.pairwise(branch))
         for seq in range(1, len(tree.lists[session_id]) + 1):
-            assert len([owner for owner in tree.branches if ranges_shown(branch, [part(owner, seq, seq)])]) == 1
+            assert len([owner for owner in tree.branches if ranges_in_branch(branch, [part(owner, seq, seq)])]) == 1
 
 
 def test_ranges_that_are_empty_are_left_out() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory.features.recall.days import asked_days, day_words
+from reactor_memory.features.recall.days import day_words, named_days
 
 MAY_8_2023 = 1_683_550_000_000_000
 
@@ -27,9 +27,9 @@ MAY_8_2023 = 1_683_550_000_000_000
     ],
 )
 def test_days_of_a_question(text: str, days: str) -> None:
-    assert asked_days(text) == " ".join(f"saidon{word}" for word in days.split())
+    assert named_days(text) == " ".join(f"saidon{word}" for word in days.split())
 
 
 def test_the_day_of_a_message() -> None:
-    assert day_words(MAY_8_2023) == asked_days("2023-05-08") == "saidon2023 saidonmay saidon8"
+    assert day_words(MAY_8_2023) == named_days("2023-05-08") == "saidon2023 saidonmay saidon8"
     assert day_words(None) == day_words(2**70) == ""

@@ -12,7 +12,7 @@ from reactor_memory.features.recall.vectors import nearest, packed
 from reactor_memory.features.search.highlights import CLOSE, LENGTH, OPEN, highlight
 from reactor_memory.features.search.message_search import MAX_QUERY_TERMS, wanted_terms
 from reactor_memory.features.search.models import RANK_CONSTANT, by_score, fused, is_findable
-from reactor_memory.features.search.operations import shown_in, visible_parts
+from reactor_memory.features.search.operations import visible_in, visible_parts
 from reactor_memory.features.sharing.access import agents_of
 from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message, Role, Visibility
@@ -185,9 +185,9 @@ class TestWhatIsSearched:
 
     def test_a_message_is_shown_in_the_first_conversation_asked_for(self) -> None:
         rows = [self.ROOT, self.FORK]
-        assert shown_in(rows, None)(("a", 1)) == "a"
-        assert shown_in(rows, ("a~1", "a"))(("a", 1)) == "a~1"
-        assert shown_in(rows, ("a~1", "a"))(("a", 3)) == "a"
+        assert visible_in(rows, None)(("a", 1)) == "a"
+        assert visible_in(rows, ("a~1", "a"))(("a", 1)) == "a~1"
+        assert visible_in(rows, ("a~1", "a"))(("a", 3)) == "a"
 
 
 def test_an_agent_searches_where_its_grant_reaches() -> None:
