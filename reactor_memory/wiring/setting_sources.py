@@ -1,6 +1,6 @@
 """Where settings come from: each source is a nested mapping of what it sets, and nothing else.
 
-The only module that reads the environment or files.
+The only module that reads the environment, and with `settings_file` the one that reads files.
 
 * Environment: ``REACTOR_MEMORY_`` and the key, levels joined by two underscores: ``REACTOR_MEMORY_SUMMARY__ENABLED``.
   An empty variable counts as not set; names are separated by commas, a mapping is written as JSON.
@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from reactor_memory.errors import ConfigurationError
@@ -47,9 +46,6 @@ belongs: with the provider ``openai`` and its own address. With that provider no
 """
 
 _OPENAI_KEY = "OPENAI_API_KEY"
-
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C reads a file of settings in a tenth of the time; PyYAML may be built without it."""
 
 
 def from_constructor(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,37 +135,13 @@ def from_file() -> dict[str, Any]:
     path = Path(named) if named else DEFAULT_FILE
     if not named and not path.exists():
         return {}
+    from reactor_memory.wiring.settings_file import sections_in  # with it comes YAML, which takes 28 ms
+
     try:
-        document = yaml.load(path.read_text(encoding="utf-8"), _LOADER)  # noqa: S506 (both are safe)
-        return _settings_in(document, path)
+        return _with_own_names(sections_in(path, ROOT_KEY))
     except OSError as error:
         field = CONFIG_VARIABLE if named else str(path)
         raise ConfigurationError(field, f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigurationError(str(path), f"is no valid YAML{_place_of(error)}") from None
-
-
-def _place_of(error: Exception) -> str:
-    """The line of what a parser could not read, and what it is."""
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return ""
-    return f", line {error.problem_mark.line + 1}: {error.problem}"
-
-
-def _settings_in(document: Any, path: Path) -> dict[str, Any]:
-    """The part of a YAML document that is ours. A section without a value, all commented out, sets nothing."""
-    if document is None:
-        return {}
-    root = _with_underscores(document) if isinstance(document, dict) else {}
-    sections = root.get(ROOT_KEY, ...)
-    if sections is ... or not isinstance(sections, dict | None):
-        raise ConfigurationError(str(path), f"needs the key {ROOT_KEY} with the settings below it")
-    found = {
-        name: _with_underscores(section) if isinstance(section, dict) else section
-        for name, section in _with_underscores(sections or {}).items()
-        if section is not None
-    }
-    return _with_own_names(found)
 
 
 def _with_own_names(sections: dict[str, Any]) -> dict[str, Any]:
@@ -178,10 +150,6 @@ def _with_own_names(sections: dict[str, Any]) -> dict[str, Any]:
         if alias in sections and name in sections:
             raise ConfigurationError(alias, f"is another name of {name}: give one of the two")
     return {SECTION_ALIASES.get(name, name): section for name, section in sections.items()}
-
-
-def _with_underscores(mapping: Any) -> dict[str, Any]:
-    return {str(key).replace("-", "_"): value for key, value in mapping.items()}
 
 
 def merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
