@@ -31,7 +31,7 @@ _SPEAKER = re.compile(r"\s*(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agre
 _LATIN = re.compile(r"[A-Za-z]")
 _CLOCK = re.compile(r"\d+:\d+|\d*[ap]m", re.IGNORECASE)
 _HOUR = re.compile(r"\d ?am\W*$", re.IGNORECASE)
-_STRANDED = re.compile(r"\bto [a-z]+ (?:from|to|with|at|for|about|into)\W*$")
+_STRANDED = re.compile(r"\bto [a-z]+ (?:from|to|with|at|for|about|into)\W*$|\bto do\W*$")
 _DATE = re.compile(r" ?\((?:week of )?\d{1,2} [A-Z][a-z]+ \d{4}\)")
 _READ_BACK = re.compile(r"to (?:confirm|recap|summari[sz]e|make clear)[: ]+(?=\S)", re.IGNORECASE)
 _TOPIC = re.compile(r"about [^:]{1,80}: (?=\S)", re.IGNORECASE)

@@ -41,7 +41,7 @@ FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
 ID_SUFFIX = ".id"
 QUOTED = "-"
-READ_BACK = "To confirm: "
+READ_BACK = "Confirm: "
 ABOUT_USER = "the user"
 """The anchor of what holds of the user (``phone_number``): the key says what it is."""
 
@@ -352,7 +352,7 @@ def _begun(said: str) -> str:
 
 def _read_back(fact: Fact, said: str) -> str:
     """What the model read back or proposed in no whole sentence says that it did."""
-    proposed = fact.category == "DECISION" and fact.act == "decision" and fact.said_by != "user"
+    proposed = fact.act == "decision" and fact.said_by != "user"
     bare = proposed and not any(map(says_what, read_sentences(said)[:1]))
     return f"{READ_BACK}{said.removeprefix('So ')}" if bare else said
 

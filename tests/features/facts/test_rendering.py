@@ -454,7 +454,7 @@ def test_two_read_backs_of_one_kind_are_two_lines() -> None:
         replace(f, anchor="agreed #6", source_seq=6, value=v)
         for f, v in zip(first, ("Hotel Nord", "3 rooms"), strict=True)
     ]
-    assert lines(*first, *again) == ["- Hotel Nord; 2 rooms", "- Hotel Nord; 3 rooms"]
+    assert lines(*first, *again) == ["- Confirm: Hotel Nord; 2 rooms", "- Confirm: Hotel Nord; 3 rooms"]
 
 
 def test_nothing_holds_on_to_an_anchor_of_many_facts() -> None:

@@ -134,7 +134,7 @@ async def test_what_was_read_back_in_no_sentence_says_that_it_was() -> None:
         Message.user("Yes, please."),
         Message.assistant("One moment. It is booked."),
     )
-    assert told == ["- To confirm: 1 room at the Juniper Inn in Bergen on March 9th for 3 days?"]
+    assert told == ["- Confirm: 1 room at the Juniper Inn in Bergen on March 9th for 3 days?"]
 
 
 async def test_nobody_can_pass_for_the_user_by_name() -> None:
