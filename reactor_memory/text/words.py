@@ -117,6 +117,7 @@ _VERBAL = (
 _ENGLISH = (FILLERS | LINKS | NEGATIONS | _words("only perhaps maybe another")) - _words("me was so hat will in an am")
 """Small words that hardly another language has."""
 
+_BEFORE_VERBS = _words("please kindly then and now so just also no yes ok okay to")
 _NO_FORMS = _words("anything something nothing everything during evening morning spring string hundred")
 SHORTEST_FORM = 4
 
@@ -201,7 +202,8 @@ def says_what(sentence: Sentence) -> bool:
     is_english = any(word.folded in _ENGLISH for word in words)
     if not is_english and not all(word.counts or word.is_capitalised for word in words):
         return True
-    return any(_is_verbal(word, is_first=word is words[0]) for word in words)
+    first = next((word for word in words if word.folded not in _BEFORE_VERBS), words[0]) if words else None
+    return any(_is_verbal(word, is_first=word is first) for word in words)
 
 
 def _is_verbal(word: Word, *, is_first: bool) -> bool:
