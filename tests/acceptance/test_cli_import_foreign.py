@@ -219,7 +219,7 @@ def test_an_unknown_form_is_refused_in_one_line(run: Run, folder: Path, text: st
     assert "wrong.json" in done.err
 
 
-def test_a_request_is_read_however_it_is_printed_and_wherever_its_messages_stand(run: Run, folder: Path) -> None:
+def test_a_request_is_read_however_it_is_printed(run: Run, folder: Path) -> None:
     requests = {
         "chat": {"model": "m", "temperature": 1, "messages": OPENAI},
         "responses": {"model": "m", "instructions": "You help.", "input": [{"role": "user", "content": "Hello"}]},

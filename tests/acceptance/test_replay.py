@@ -65,7 +65,7 @@ async def test_each_recorded_turn_is_replayed_byte_for_byte(url: str) -> None:
             assert (replay.parts, replay.budget) == (context.report.parts, 500)
 
 
-async def test_the_first_turn_is_recorded_although_its_session_begins_with_its_save(url: str) -> None:
+async def test_first_turn_of_a_new_session_is_recorded(url: str) -> None:
     said = "My order has the number A-1000. " + "please " * 900
     async with agent_memory(scripted(), url, context=RECORDED) as memory:
         with pytest.raises(ZeroDivisionError):

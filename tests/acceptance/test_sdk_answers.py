@@ -100,7 +100,7 @@ async def _later() -> str:
 
 
 @pytest.mark.anyio
-async def test_what_is_no_answer_yet_is_refused_with_what_to_do() -> None:
+async def test_what_is_no_answer_says_what_to_do() -> None:
     later = _later()
     wrong: list[tuple[Any, str]] = [
         (GenerateContentResponse.model_validate({"candidates": [{"finish_reason": "SAFETY"}]}), "holds no message"),

@@ -258,7 +258,7 @@ def test_context_under_settings_of_the_agent_says_nothing_of_them(browser: httpx
 
 
 @pytest.mark.anyio
-async def test_a_page_of_the_timeline_reads_and_shows_no_more_than_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_page_of_the_timeline_reads_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
 
     async def counted(*arguments: Any, **options: Any) -> tuple[Message, ...]:

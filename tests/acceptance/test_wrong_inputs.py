@@ -224,7 +224,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_a_file_that_cannot_be_imported_is_refused_with_the_place(filled: Run, folder: Path, name: str) -> None:
+def test_a_file_that_cannot_be_imported_names_the_place(filled: Run, folder: Path, name: str) -> None:
     content, told = CONTENTS[name]
     (folder / name).write_bytes(content)
     refused(filled("import", name), told)
@@ -237,7 +237,7 @@ def test_a_store_that_is_none_is_refused(filled: Run, folder: Path) -> None:
     refused(filled("import", "trip.jsonl", "--store", "no/where/agent.db"), "does not exist; make it")
 
 
-def test_a_model_that_cannot_be_reached_is_named_with_its_address(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_model_is_named_with_its_address(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("PROVIDER", "openai"), ("MODEL", "m"), ("BASE_URL", "http://127.0.0.1:1/v1")):
         monkeypatch.setenv(f"REACTOR_MEMORY_CHAT__{name}", value)
     monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))

@@ -97,7 +97,7 @@ MAY_KNOW = {
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 94, 12_905), ("on", 113, 16_410)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 95, 13_060), ("on", 114, 16_710)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, timeout=60)
@@ -114,7 +114,7 @@ def test_a_process_without_a_file_of_settings_imports_no_yaml(tmp_path: Path) ->
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 6_712
+    assert sum(core) <= 6_790
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 500
 
 

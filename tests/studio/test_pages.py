@@ -65,7 +65,7 @@ def test_a_fact_marks_the_words_that_it_was_taken_from(look: Look, looking: Open
         assert problems == []
 
 
-def test_what_the_next_context_shows_is_marked_once_the_page_is_there(look: Look, looking: Opened) -> None:
+def test_what_the_next_context_shows_is_marked_later(look: Look, looking: Opened) -> None:
     with look() as (page, problems):
         page.goto(f"{looking.base}/session?id=trip&seq=3#m3")
         expect(page.locator("#m120 .state.window")).to_be_visible()
@@ -73,7 +73,7 @@ def test_what_the_next_context_shows_is_marked_once_the_page_is_there(look: Look
         assert problems == []
 
 
-def test_a_fact_on_another_page_opens_the_page_of_its_message(browser: Browser, tmp_path: Path) -> None:
+def test_a_fact_elsewhere_opens_the_page_of_its_message(browser: Browser, tmp_path: Path) -> None:
     with (
         studio(fill_large(tmp_path / "large.db", messages=300)) as opened,
         watched(browser, opened, entered(browser, opened)) as (page, problems),

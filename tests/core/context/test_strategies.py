@@ -294,7 +294,7 @@ def facts_tokens(draft: Draft) -> int:
 
 
 @pytest.mark.parametrize("current", [0, 400])
-def test_memory_has_what_the_next_older_turn_would_need_until_that_fits_as_well(current: int) -> None:
+def test_memory_has_the_room_that_no_older_turn_fits_into(current: int) -> None:
     done = tuple(
         Fact(
             anchor=f"order {seq}",
@@ -319,7 +319,7 @@ def test_memory_has_what_the_next_older_turn_would_need_until_that_fits_as_well(
     assert told[0] > 800
 
 
-def test_messages_that_wait_for_their_summary_have_the_share_of_the_window() -> None:
+def test_messages_without_summary_keep_the_share_of_the_window() -> None:
     messages = tuple(replace(each, token_count=400) if each.seq == 78 else each for each in chat(80))
     done = tuple(replace(fact, act="decision") for fact in summary_of(76).facts())
     summary = replace(summary_of(76), facts_json=facts_to_json(done))

@@ -122,12 +122,12 @@ async def test_what_only_answers_a_question_is_no_fact(answer: str) -> None:
     assert {fact.source_seq for fact in await facts(*talk, Message.assistant("Let me look that up."))} <= {1}
 
 
-async def test_people_who_talk_under_their_names_may_answer_in_a_word_or_two() -> None:
+async def test_named_people_may_answer_in_a_word_or_two() -> None:
     told = await lines(said("Nora", "What do you paint?"), said("Piet", "Sunsets over the Bergen fjord.", "assistant"))
     assert told == ["Piet: Sunsets over the Bergen fjord"]
 
 
-async def test_what_was_read_back_in_no_sentence_says_that_it_was() -> None:
+async def test_a_read_back_without_a_sentence_says_that_it_is() -> None:
     told = await lines(
         Message.user("I want a room at the Juniper Inn in Bergen for 3 days from March 9th."),
         Message.assistant("No problem. So 1 room at the Juniper Inn in Bergen on March 9th for 3 days?"),
