@@ -208,7 +208,7 @@ def test_what_is_pinned_is_listed_and_stands_in_the_context(run: Run, talk: None
     assert row.split() == ["3", "user", str(made["token_count"]), "message", "3"]
     value = run("context", "s1", "--budget", 100, "--json").json
     assert next(message for message in value["messages"] if message["part"] == "pins")["content"] == "message 3"
-    assert value["report"]["pins"] == [made["sha256"]]
+    assert value["report"]["verbatim"] == {"pins": [made["sha256"]]}
     assert any(line.startswith("pins · ") for line in lines_of(run("context", "s1")))
 
 

@@ -15,6 +15,7 @@ from reactor_memory import database
 from reactor_memory.core.log import rows
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
+from reactor_memory.features.facts import ledger_rows
 from reactor_memory.wiring.queries import QUERIES
 from tests.scenes.tables import each_row
 
@@ -211,7 +212,7 @@ class TestOnSqlite:
         for name, expected in {
             "session": rows.session_from,
             "messages_newest_first": rows.message_from,
-            "segments": rows.segment_from,
+            "segments": ledger_rows.segment_from,
             "summary": rows.summary_from,
             "summary_head": rows.summary_head_from,
             "work_state": rows.work_state_from,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.strategy import Plan, PlanRequest, take_last
+from reactor_memory.features.facts.frames import NARRATIVE
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.wiring.settings import Settings
 
@@ -27,7 +29,7 @@ class Storyteller:
         draft = replace(
             plan.draft,
             strategy="storyteller",
-            narrative=told,
+            blocks=(Block(frame=NARRATIVE, lines=told),),
             unread=unread,
             covered_seq=summary.covered_seq,
             freshness="stale" if unread else "fresh",
