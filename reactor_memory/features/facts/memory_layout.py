@@ -1,0 +1,195 @@
+"""How memory is laid out when the window moves: which facts stand in it, how they are written, how much is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reactor_memory.core.context.blocks import Block, block_text, fit_blocks
+from reactor_memory.core.context.strategy import PlanRequest
+from reactor_memory.features.facts.frames import FACTS, NARRATIVE
+from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
+from reactor_memory.features.facts.line_values import still_said
+from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.rendering import render_facts
+from reactor_memory.features.facts.window_room import least_window, smallest_window, start_of_window, tokens_free
+from reactor_memory.models import Message
+from reactor_memory.models.block_lines import BlockLine, Layout
+from reactor_memory.models.ledger import Fact, Form, Summary
+from reactor_memory.models.turns import first_certain, units
+
+CROWDED = 2.5
+"""From so many times the tokens that there is room for, lines give up the small words that link the others. The facts
+of a truncated summary are the best of many more: there it is from once the room.
+"""
+
+
+WHOLE = 1_900
+"""From this budget on nothing that was said loses a word."""
+
+STORY_SHARE = 0.05
+LEAST_STORY = 100
+"""The narrative may take this share of the budget, or so many tokens. It changes whenever the window moves, and stands
+before the window: what it takes is no room for facts, and no text that a prompt cache can keep.
+"""
+
+
+SOON_SHARE = 0.05
+"""What a memory that is made anew leaves free for the next turns: else they would move the window at once."""
+
+
+def layout_for(request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
+    """The blocks for a window that begins at `start`: what the window does not say itself. `anew`: there is no
+    prefix to keep, and they take all the room.
+
+    Where what was done does not fit, the window begins later, and memory has what the window cannot use.
+    """
+    start = _unit_start(request.rows.messages, start)
+    room = _memory_room(request, smallest_window(request), anew=anew)
+    layout, is_whole = _laid_out(request, summary, _Split(start, room, room), anew=anew)
+    least = least_window(request)
+    if is_whole or least >= smallest_window(request):
+        return layout
+    later = max(start, min(start_of_window(request, least), summary.covered_seq + 1))
+    split = _Split(_unit_start(request.rows.messages, later), _memory_room(request, least, anew=anew), room)
+    return _laid_out(request, summary, split, anew=anew)[0]
+
+
+def _laid_out(request: PlanRequest, summary: Summary, split: _Split, *, anew: bool) -> tuple[Layout, bool]:
+    """The layout, and whether it tells all that was done."""
+    limits = request.limits
+    said = {message.seq for message in request.rows.messages if (message.seq or 0) >= split.start}
+    shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
+    frame = request.count_text(block_text(FACTS, ())) + limits.overhead
+    most = split.room - frame
+    crowd = most if summary.truncated else int(CROWDED * most)
+    told = render_narrative(summary.narrative, count=request.count_text)
+    still = still_said(told, shown)
+    room = _LineRoom(most, split.with_detail - frame, crowd)
+    form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, room)
+    lines = [offered[index] for index in chosen.kept]
+    facts, narrative = fit_blocks(
+        (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
+        split.room,
+        overhead=limits.overhead,
+        count_text=request.count_text,
+    )
+    layout = Layout(
+        seq=request.rows.session.last_seq if request.rows.session else 0,
+        window_start_seq=split.start,
+        fact_lines=tuple(lines[index] for index in facts.kept),
+        narrative=tuple(story[index] for index in narrative.kept),
+        fact_tokens=facts.tokens,
+        narrative_tokens=narrative.tokens,
+        left_out=len(offered) + len(told) - len(facts.kept) - len(narrative.kept),
+        floor=chosen.floor,
+        form=form,
+        covered_seq=summary.covered_seq,
+        epoch=summary.epoch,
+    )
+    return layout, settled_tokens(offered) == settled_tokens(layout.fact_lines)
+
+
+class _Split(NamedTuple):
+    """Where the window begins, and the tokens for memory, and for memory with detail in it: detail has none of what
+    the window cannot use, for it would have to go again in a larger budget.
+    """
+
+    start: int
+    room: int
+    with_detail: int
+
+
+class _LineRoom(NamedTuple):
+    """The tokens for lines of facts, for lines with detail among them, and from which on they are shortened."""
+
+    most: int
+    with_detail: int
+    crowd: int
+
+
+class _Selection(NamedTuple):
+    """How the facts are written, all of their lines, those that are shown, and the narrative that may stand below."""
+
+    form: Form
+    offered: Sequence[BlockLine]
+    chosen: Choice
+    story: Sequence[BlockLine]
+
+
+def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
+    """All the room is used: a short narrative, the facts by value, then more of the narrative."""
+    story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
+    cost = _story_cost(story, request)
+    form, offered = _roomy(facts, room.most, room.crowd, request)
+    chosen = choose(offered, Room(room.most - cost, room.with_detail - cost))
+    left = room.with_detail - _line_tokens([offered[index] for index in chosen.kept]) - cost + _line_tokens(story)
+    return _Selection(form, offered, chosen, newest_lines(told, max(left, _line_tokens(story))))
+
+
+def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
+    """What stood there before stays as far as it can, and the window has room to grow."""
+    before = request.rows.layout
+    form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
+    shares = share_out(offered, budget=request.limits.budget, most=room.most)
+    chosen = choose(
+        offered,
+        shares._replace(with_detail=min(shares.with_detail, room.with_detail)),
+        before.floor if before is not None and before.form == form else None,
+    )
+    complete = len(chosen.kept) == len(offered)
+    return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
+
+
+def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:
+    return newest_lines(told, max(LEAST_STORY, int(STORY_SHARE * request.limits.budget)))
+
+
+def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
+    """About what the narrative takes, its header included; nothing if there is none."""
+    if not story:
+        return 0
+    return request.count_text(block_text(NARRATIVE, ())) + request.limits.overhead + _line_tokens(story)
+
+
+def _line_tokens(lines: Sequence[BlockLine]) -> int:
+    return sum(line.tokens for line in lines)
+
+
+def _roomy(facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest) -> tuple[Form, tuple[BlockLine, ...]]:
+    """The lines for a memory that may take all its room, in the longest form that will do."""
+    lines = render_facts(facts, count=request.count_text)
+    if settled_tokens(lines) > most:
+        return "brief", render_facts(facts, count=request.count_text, form="brief")
+    if request.limits.budget < WHOLE and _line_tokens(lines) > crowd:
+        return "short", render_facts(facts, count=request.count_text, form="short")
+    return "full", lines
+
+
+def _offered(
+    facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest, form: Form
+) -> tuple[Form, tuple[BlockLine, ...]]:
+    """The lines for `facts` in the longest form that will do, but in no longer one than before, `form`: full if all
+    lines take no more than `crowd` tokens and there is room for remarks, brief if what was done takes more than `most`.
+    """
+    lines = render_facts(facts, count=request.count_text, form=form)
+    if form != "brief" and settled_tokens(lines) > most:
+        return _offered(facts, most, crowd, request, "brief")
+    if form == "full" and request.limits.budget < WHOLE and sum(line.tokens for line in lines) > crowd:
+        return _offered(facts, most, crowd, request, "short")
+    return form, lines
+
+
+def _unit_start(messages: Sequence[Message], seq: int) -> int:
+    """Where the unit of message `seq` begins, if that was read: a summary of the mode ``full`` ends at a count."""
+    messages = messages[first_certain(messages) :]
+    for unit in units(messages):
+        if (messages[unit[0]].seq or 0) < seq <= (messages[unit[-1]].seq or 0):
+            return messages[unit[0]].seq or seq
+    return seq
+
+
+def _memory_room(request: PlanRequest, window: float, *, anew: bool) -> int:
+    """Tokens for the memory blocks beside a window of so many; shares are rounded once."""
+    share = request.limits.max_memory_share - anew * SOON_SHARE
+    return int(share * (tokens_free(request, request.limits.budget) - window))
