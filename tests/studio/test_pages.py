@@ -213,23 +213,35 @@ def test_a_chat_streams_and_goes_on_after_a_reload(browser: Browser, writing: tu
         assert problems == []
 
 
+FIRST_CONTENTFUL_PAINT = """
+new Promise((done) => new PerformanceObserver((list) => list.getEntriesByName("first-contentful-paint")
+    .forEach((entry) => done(entry.startTime))).observe({type: "paint", buffered: true}))
+"""
+"""When it was, in milliseconds; the page may be loaded before it is painted."""
+
+
+PAGE_WITHOUT_DATA = 0.2
+"""Seconds of a page that reads nothing, where nothing else runs: slower machines have as much more for the others."""
+
+
 def test_large_sessions_and_stores_are_shown_at_once(browser: Browser, tmp_path: Path) -> None:
     """10,000 messages in one session, 100,000 in the store."""
     with studio(fill_large(tmp_path / "large.db", messages=10_000, others=450)) as opened:
         state = entered(browser, opened)
         with watched(browser, opened, state) as (page, problems):
+            page.goto(f"{opened.base}/eval")
+            busy = max(1.0, _seconds(page, f"{opened.base}/eval") / PAGE_WITHOUT_DATA)
             first = _seconds(page, f"{opened.base}/")
             session = _seconds(page, f"{opened.base}/session?id=large")
-            painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
+            painted = page.evaluate(FIRST_CONTENTFUL_PAINT) / 1000
             answered = page.evaluate("performance.getEntriesByType('navigation')[0].responseStart") / 1000
             assert page.locator(".message").count() == 200
             page.get_by_role("link", name="Earlier").click()
             expect(page.locator("#m9601")).to_be_visible()
-            print(
-                f"first page {first:.2f} s; session {session:.2f} s, painted {painted - answered:.2f} s after the byte"
-            )
-            assert first < 1.0
-            assert painted - answered < 0.5
+            print(f"busy {busy:.1f}: first page {first:.2f} s, session {session:.2f} s")
+            print(f"painted {painted - answered:.2f} s after the first byte")
+            assert first < 1.0 * busy
+            assert painted - answered < 0.5 * busy
             assert problems == []
 
 
