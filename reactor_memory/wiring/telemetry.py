@@ -157,7 +157,7 @@ class ObservedRecaller(Recaller):
         with self._telemetry.operation("recall", session.session_id) as span:
             recalled = await super().recall(question, session, user_id, draft, context)
             messages = recalled.earlier.messages if recalled.earlier else ()
-            lines = sum(len(block.lines) for block in recalled.blocks if block.frame.place == "last")
+            lines = sum(len(block.lines) for block in recalled.blocks_at("last"))
             span.set_attribute("gen_ai.memory.messages", len(messages))
             span.set_attribute("gen_ai.memory.lines", lines)
         self._telemetry.recalled_messages.add(len(messages))

@@ -53,8 +53,8 @@ def assemble(
     cost = _cost(count, limits.overhead)
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = _current_turn(current, limits.overhead, count, count_text)
-    kept_as_it_is = [message for verbatim in draft.verbatim for message in verbatim.messages]
-    protected, fitted, room = _protect(kept_as_it_is, turn.clamp, limits, cost)
+    verbatim = [message for part in draft.verbatim for message in part.messages]
+    protected, fitted, room = _protect(verbatim, turn.clamp, limits, cost)
     shown: list[ShownPart] = []
     kept = _kept_beside_earlier(draft, window_end, limits, cost)
     if draft.blocks or draft.earlier:
@@ -62,14 +62,14 @@ def assemble(
         least = newest_turns(
             draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
         )
-        before = _before_window(draft)
+        before = draft.blocks_at("first", "memory")
         blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
         room -= sum(block.tokens for block in blocks)
         shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
     shown += _verbatim_parts(draft.verbatim, protected, cost)
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
     behind: Sequence[ShownPart] = ()
-    if draft.earlier or _behind_window(draft):
+    if draft.earlier or draft.blocks_at("last"):
         window, behind = _bring_back(draft, window, kept, room, limits, cost, count_text)
     shown += (cut_part("window", draft.window, 0, window, cost), *behind)
     if current:
@@ -190,14 +190,6 @@ def _verbatim_parts(parts: Sequence[Verbatim], protected: Cut, cost: Count) -> I
         begin += count
 
 
-def _before_window(draft: Draft) -> list[Block]:
-    return [block for block in draft.blocks if block.frame.place != "last"]
-
-
-def _behind_window(draft: Draft) -> list[Block]:
-    return [block for block in draft.blocks if block.frame.place == "last"]
-
-
 def _fit_blocks(
     draft: Draft, blocks: Sequence[Block], left: int, beside: int, limits: ContextLimits, count_text: CountText
 ) -> list[FittedBlock]:
@@ -210,7 +202,7 @@ def _fit_blocks(
     first = [each for each, block in zip(fitted, blocks, strict=True) if block.frame.place == "first"]
     taken = sum(each.tokens for each in first)
     most = beside - taken - min(draft.earlier_room, _tokens_brought_back(draft, limits, count_text))
-    return [*first, *_shared(draft.memory, min(left - taken, most), left - taken, limits, count_text)]
+    return [*first, *_shared(draft.blocks_at("memory"), min(left - taken, most), left - taken, limits, count_text)]
 
 
 def _shared(
@@ -230,7 +222,7 @@ def _shared(
 
 def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
     """About what all that comes back takes."""
-    blocks = fit_blocks(_behind_window(draft), limits.budget, overhead=limits.overhead, count_text=count_text)
+    blocks = fit_blocks(draft.blocks_at("last"), limits.budget, overhead=limits.overhead, count_text=count_text)
     turns_back = draft.earlier.messages if draft.earlier else ()
     return sum(block.tokens for block in blocks) + sum(
         (message.token_count or 0) + limits.overhead for message in turns_back
@@ -251,7 +243,7 @@ def _bring_back(
 ) -> tuple[Cut, Sequence[ShownPart]]:
     """What comes back, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
     left = room - kept
-    behind = _behind_window(draft)
+    behind = draft.blocks_at("last")
     fitted = fit_blocks(behind, left, overhead=limits.overhead, count_text=count_text)
     blocks = sum(block.tokens for block in fitted)
     left -= blocks
@@ -267,7 +259,7 @@ def _bring_back(
 
 def _kept_beside_earlier(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
     """What the newest turns of the window cost, which stay whatever comes back."""
-    if not (draft.earlier or _behind_window(draft)):
+    if not (draft.earlier or draft.blocks_at("last")):
         return 0
     return sum(map(cost, draft.window[kept_start(draft.window, end, limits.budget, cost) : end]))
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import PLACES, Block, Part, Verbatim
+from reactor_memory.core.context.blocks import PLACES, Block, Part, Place, Verbatim
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
 from reactor_memory.models.ledger import Form
 
@@ -101,10 +101,9 @@ class Draft(Value, frozen=True, kw_only=True):
         """The block of a part, if there is one."""
         return next((block for block in self.blocks if block.frame.part == part), None)
 
-    @property
-    def memory(self) -> tuple[Block, ...]:
-        """The blocks that the strategy shows."""
-        return tuple([block for block in self.blocks if block.frame.place == "memory"])
+    def blocks_at(self, *places: Place) -> tuple[Block, ...]:
+        """The blocks that stand at these places."""
+        return tuple([block for block in self.blocks if block.frame.place in places])
 
 
 def with_block(draft: Draft, block: Block) -> Draft:

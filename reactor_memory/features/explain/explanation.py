@@ -171,7 +171,7 @@ def _memory(context: Context, draft: Draft, evidence: Evidence) -> _Memory:
     for text, facts in render_lines(competing, count=len, form=draft.form):
         line = lines.setdefault((text.text, text.source_seqs), _left_out(text, draft.floor))
         of_fact.update(dict.fromkeys(facts, line))
-    recalled = [line for block in draft.blocks if block.frame.place == "last" for line in _offered(block, context)]
+    recalled = [line for block in draft.blocks_at("last") for line in _offered(block, context)]
     for fact, line in _recalled(recalled, evidence):
         if line.kept and not (fact in of_fact and of_fact[fact].kept):
             of_fact[fact] = line
@@ -217,7 +217,12 @@ def _left_out(text: BlockLine, floor: Rank) -> Line:
 
 def _narrative_lines(context: Context, draft: Draft, evidence: Evidence) -> Iterator[Line]:
     """The prose of memory with the segments that it tells of. Of a line, older sentences may have been left out."""
-    offered = [line for block in draft.memory if block.frame.part != FACTS.part for line in _offered(block, context)]
+    offered = [
+        line
+        for block in draft.blocks_at("memory")
+        if block.frame.part != FACTS.part
+        for line in _offered(block, context)
+    ]
     shown = {line.text for line in offered}
     told = render_narrative(evidence.narrative if draft.memory_before_seq else "", count=len)
     left_out = [replace(_left_out(text, (0.0, 0)), part=NARRATIVE.part) for text in told if text.text not in shown]

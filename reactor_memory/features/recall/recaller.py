@@ -212,7 +212,7 @@ def question_of(query: str | None, current: Sequence[Message], draft: Draft) -> 
 
 
 def _texts(draft: Draft) -> Iterator[str]:
-    yield from (line.text for block in draft.memory for line in block.lines)
+    yield from (line.text for block in draft.blocks_at("memory") for line in block.lines)
     yield from (message.content for verbatim in draft.verbatim for message in verbatim.messages)
     yield from map(attributed, draft.window)
 
@@ -240,7 +240,7 @@ def shown_by(context: Context, draft: Draft, room: int, *, count: Callable[[Mess
     kept = window[kept_start(window, len(window), context.report.budget, count) :]
     newest = (kept[0].seq or 0) if kept else LARGEST
     first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else LARGEST)
-    lines = frozenset(line.text for block in draft.memory for line in block.lines)
+    lines = frozenset(line.text for block in draft.blocks_at("memory") for line in block.lines)
     return Shown(lines=lines, window=tuple(window), first_safe=first_safe)
 
 
@@ -249,7 +249,7 @@ def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draf
     if not recalled.lines and not recalled.messages:
         return draft
     if memory_room:
-        for block in draft.memory:
+        for block in draft.blocks_at("memory"):
             draft = with_block(draft, _answering_first(block, recalled))
     if recalled.lines:
         draft = with_block(draft, Block(frame=RECALLED_FACTS, lines=recalled.lines))
