@@ -101,7 +101,7 @@ def _told(facts: tuple[Fact, ...]) -> _Told:
 
 def _revalue(place: int, new: _Told, older: Mapping[int, _Told], values: list[float]) -> _Told:
     """What stands at `place`, beside the older lines about the same; `values` by the place of a line."""
-    corrects = new.corrects or (new.by_user and any(old.settles for old in older.values()))
+    corrects = new.corrects or (new.by_user and any(old.settles and _is_about(new, old) for old in older.values()))
     anew = {at: old for at, old in older.items() if _tells_anew(new, old)}
     for at, old in older.items():
         if corrects or at in anew or (old.corrects and not new.by_user):
@@ -110,6 +110,14 @@ def _revalue(place: int, new: _Told, older: Mapping[int, _Told], values: list[fl
         if old.value < SETTLED:
             values[at] = min(values[at], REPLACED)
     return new._replace(corrects=corrects, value=values[place])
+
+
+def _is_about(new: _Told, old: _Told) -> bool:
+    """Whether a line that bears no word of a correction is about the thing of an older one, and not only about
+    something that many things have, such as an airline.
+    """
+    shared = len(new.pairs & old.pairs)
+    return shared > 1 or shared >= SIDE_BY_SIDE * len(old.pairs)
 
 
 def _tells_anew(new: _Told, old: _Told) -> bool:

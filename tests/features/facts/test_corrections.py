@@ -50,6 +50,13 @@ def test_user_who_comes_back_to_what_was_settled_corrects_it() -> None:
     assert revalued([settled, line("dinner with Tom Ash: seven guests", 1.3, 9)])[1] == 2.6
 
 
+def test_what_many_things_have_makes_no_correction() -> None:
+    settled = line(
+        "two economy seats to Nora Bay on Brook Airlines, back on the ninth", 2.6, 2, "decision", "assistant"
+    )
+    assert revalued([settled, line("I would rather fly with Brook Airlines", 1.3, 30)])[1] == 1.3
+
+
 def test_what_is_told_anew_gives_way() -> None:
     old = line("ferry for Anna Brook leaves north pier at nine", 2.6, 1, said_by="assistant")
     new = line("ferry for Anna Brook leaves north pier at ten", 1.9, 8, said_by="assistant")

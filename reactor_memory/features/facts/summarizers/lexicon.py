@@ -39,7 +39,11 @@ REFUSAL = _phrases(
 """A reply that begins so refuses what was proposed; `match` it."""
 
 READ_BACK = _phrases(
-    "confirm(?:ing)?|double[- ]check|is (?:that|this|it|everything) (?:ok|okay|right|correct)|to (?:recap|summari[sz]e)"
+    "confirm(?:ing|ation)?|double[- ]check|verify(?:ing)?|(?:make|be|making) sure|ensure|recap|to summari[sz]e",
+    "(?:is|does|do i have) (?:that|this|it|everything|all) (?:ok|okay|right|correct|sound (?:right|good|correct))",
+    r"(?:correct|right)(?=\?)",
+    "(?<!do )(?<!would )(?<!if )(?<!that )(?<!what )"
+    r"you(?:'d| would)?(?: want| wish|(?<=d) like) (?:to|me to|\d+|an?|one|two)",
 )
 """Words of somebody who reads out what was understood."""
 
@@ -97,7 +101,8 @@ RULE = _phrases(
     r"no exceptions|without exception|only ever|whenever (?:it(?:'s| is)|you)\b",
     r"^\W*(?:please |and |but |so |also ){0,2}"
     r"(?:(?:don't|do not) (?!worry|forget|give up|hesitate|be afraid|mention|stress|sweat)"
-    r"|never (?!saw|thought|knew|been|had|mind)|always (?!been|wanted|loved|had)|make sure (?!you)|only)",
+    r"|never (?!saw|thought|knew|been|had|mind)|always (?!been|wanted|loved|had)|make sure (?!you)"
+    r"|only (?!(?:one|two|three|four|five|\d+|on|at|for|from|until|till)\b))",
 )
 """Words of a rule that stands."""
 

@@ -20,6 +20,9 @@ COVER = 0.64
 """A line about a message keeps the sentences that tell most until they hold this share of the words of the message."""
 
 MIN_PREFIXED = 2
+PREFIXED_SHARE = 0.5
+"""A name stands before so many of the messages of who bears it; "Please confirm: ..." does not."""
+
 ECHO = 0.8
 """What says so much of the message before it again is an echo."""
 
@@ -60,12 +63,14 @@ _PLEASANTRY = re.compile(
     r" (?:to (?:hear|see|know|meet|have met|help|catch|chat|talk)|of you|for you|you |that you)"
     r"|thank(?:s| you)|congrat|good (?:luck|morning|evening|night|day)|happy to help|my pleasure|no (?:problem|worries)"
     r"|have (?:a|fun)|take care|see you|see ya|talk (?:to you )?(?:soon|later)|let me know|keep (?:it |up|me|going|at)"
-    r"|you're (?:very |most )?welcome|way to go|well done|good (?:for|on) you|you(?:'ve)? got this|bye|goodbye"
+    r"|you're (?:very |most )?welcome|way to go|well done|good (?:for|on) you|you(?:'ve)? got this|(?:good ?)?bye"
     r"|i (?:\w+ )?(?:agree|understand|hear you|bet|see|appreciate|hope you|hope so|know what you mean)\b"
     r"|(?:can't|cannot|can not) wait to (?:hear|see)|looking forward to (?:hear|see)"
     r"|how (?:can|may) i|is there anything|anything else|will you|would you|could you|can you|do you|did you"
     r"|shall i|should i"
-    r"|(?:no,? )?(?:i don't need anything|don't worry|that won't be|nothing else|that's (?:all|it)\b)"
+    r"|(?:no,? )?(?:i don't need anything|don't worry|that won't be|nothing else"
+    r"|that(?:'?s| is| will be| would be) (?:all|it)\b"
+    r"|but thank|may ?be later\b|not (?:right )?(?:now|today|yet)[\s!.]*$)"
     r"|(?:no,? )?i'm (?:all set|good|done)\b"
     r"|(?:i|we) (?:can't|cannot|can not) wait[\s!.]*$|don't give up"
     r"|(?:please |just )*(?:tell|show|teach) (?:me|us)\b|(?:please |just )*(?:explain|describe|define|translate)\b"
@@ -92,16 +97,18 @@ class Statement(NamedTuple):
 
 
 def speaker_of(messages: Iterable[Message]) -> dict[Role, str]:
-    """The name of who speaks in a role, where messages bear one, or begin with one again and again."""
+    """The name of who speaks in a role, where messages bear one, or mostly begin with one."""
     names: dict[Role, str] = {}
+    spoken: Counter[Role] = Counter()
     prefixes: Counter[tuple[Role, str]] = Counter()
     for message in messages:
+        spoken[message.role] += 1
         if message.name and message.role != "tool":
             names[message.role] = message.name
         elif prefix := _prefix(message):
             prefixes[message.role, prefix] += 1
     for (role, prefix), times in prefixes.items():
-        if times >= MIN_PREFIXED:
+        if times >= max(MIN_PREFIXED, PREFIXED_SHARE * spoken[role]):
             names.setdefault(role, prefix)
     return names
 
@@ -131,7 +138,7 @@ def statement_of(
     said = sentence.text[start - sentence.start :]
     if not _says_something(telling) or (not agreed and _PLEASANTRY.match(said.replace("’", "'"))):
         return None
-    if not (agreed or noted or speakers or is_picture) and _only_answers(sentence, telling, details):
+    if not (agreed or noted or speakers or is_picture) and not says_what(sentence):
         return None
     return Statement(sentence, start, stop, telling, _worth(telling, words, details, len(said)), bool(details))
 
@@ -170,12 +177,6 @@ def telling(statements: Sequence[Statement]) -> float:
     tokens = sum((each.stop - each.start) / TOKEN_CHARACTERS + 1 for each in statements)
     told = sum(each.worth * ((each.stop - each.start) / TOKEN_CHARACTERS + 1) for each in statements)
     return told / (tokens + TITLE_TOKENS)
-
-
-def _only_answers(sentence: Sentence, telling: frozenset[str], details: frozenset[str]) -> bool:
-    """It names one thing or none, and says nothing of it: "At the Soho Garden Hotel"."""
-    further = telling - details - {sentence.words[0].folded}
-    return (len(details) < MIN_PROPOSED or not further) and not says_what(sentence)
 
 
 def is_echo(statement: Statement, before: frozenset[str]) -> bool:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
+from reactor_memory.features.facts.summarizers.statements import speaker_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
 
@@ -54,6 +55,32 @@ async def test_who_speaks_may_stand_before_what_is_said() -> None:
     assert told[1] == "Piet: My sister restores old film cameras"
 
 
+async def test_words_before_some_colons_are_no_name() -> None:
+    asked = [Message.assistant(f"Please confirm: You want a table for {people}?") for people in ("two", "three")]
+    assert speaker_of([*asked, *[Message.assistant(text) for text in ("It is done.", "Welcome.", "Bye.")]]) == {}
+
+
+@pytest.mark.parametrize(
+    "said_back",
+    [
+        "You would like to rent the red canoe on Lake Inari for 3 hours?",
+        "I understand you want to rent the red canoe on Lake Inari for 3 hours.",
+        "I wanted to make sure it is the red canoe on Lake Inari for 3 hours.",
+        "You rent the red canoe on Lake Inari for 3 hours. Does that sound right?",
+        "The red canoe on Lake Inari for 3 hours, correct?",
+    ],
+)
+async def test_what_was_read_back_and_accepted_is_a_decision(said_back: str) -> None:
+    found = await facts(Message.user("A canoe, please."), Message.assistant(said_back), Message.user("Yes."))
+    assert {fact.act for fact in found if "canoe" in fact.value and fact.source_seq == 2} == {"decision"}
+
+
+@pytest.mark.parametrize("offer", ["Would you like to rent the red canoe in Inari?", "Do you want to see Inari?"])
+async def test_an_offer_reads_nothing_back(offer: str) -> None:
+    talk = Message.user("What is there to do?"), Message.assistant(offer), Message.user("Yes.")
+    assert {fact.act for fact in await facts(*talk)} <= {"statement"}
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -72,6 +99,10 @@ async def test_who_speaks_may_stand_before_what_is_said() -> None:
         "Can't wait to hear about it.",
         "I totally agree.",
         "Haha, nice!",
+        "Good bye Nora from Oslo.",
+        "No, thats all for Oslo today.",
+        "No, but thank you for the trip to Oslo.",
+        "Maybe later in Oslo.",
     ],
 )
 async def test_questions_and_pleasantries_are_no_facts(text: str) -> None:
@@ -116,7 +147,17 @@ async def test_the_telling_part_of_a_message_stays_small_talk_goes() -> None:
     assert line == "Nora: My brother Tom moved to Porto in March to open a surf school with 2 friends"
 
 
-@pytest.mark.parametrize("answer", ["At the Soho Garden Hotel.", "Bergen.", "On the 12th of March.", "A comic film."])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "At the Soho Garden Hotel.",
+        "Bergen.",
+        "On the 12th of March.",
+        "A comic film.",
+        "Only one ticket.",
+        "Red wool, two of Jamieson's.",
+    ],
+)
 async def test_what_only_answers_a_question_is_no_fact(answer: str) -> None:
     talk = [Message.user("I need a room."), Message.assistant("Which one is it?"), Message.user(answer)]
     assert {fact.source_seq for fact in await facts(*talk, Message.assistant("Let me look that up."))} <= {1}
