@@ -14,6 +14,8 @@ import reference
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = {
     "README.md": "index.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "reactor_memory/data/ATTRIBUTION.md": "reactor_memory/data/ATTRIBUTION.md",
     "benchmarks/README.md": "benchmarks/README.md",
     "benchmarks/peers/README.md": "benchmarks/peers/README.md",
 }
@@ -35,7 +37,7 @@ def in_site(text: str, page: Path) -> str:
     """The text of a page with links to where files lie in the site."""
     up = "../" * (len(page.parts) - 1)
     text = re.sub(r"\]\((?:\.\./)*config/reactor-memory\.yaml\)", f"]({up}settings.md)", text)
-    if page.name == "index.md":
+    if page.name in ("index.md", "CONTRIBUTING.md"):
         return re.sub(r"\]\((?:docs/)", "](", text)
     if page.parts[0] == "benchmarks":
         return re.sub(r"\]\((?:\.\./)+docs/", f"]({up}", text)

@@ -59,7 +59,8 @@ def features_of_memory() -> Iterator[str]:
 
 def commands_page() -> str:
     helps = (f"## {path}\n\n```text\n{text}\n```" for path, text in helps_of(commands, "reactor-memory"))
-    return "# Command line\n\n" + "\n\n".join(helps) + "\n"
+    text = "# Command line\n\n" + "\n\n".join(helps) + "\n"
+    return text.replace(f"{ROOT}/docs/", "docs/")  # helps name a page where it lies on this machine
 
 
 def helps_of(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What the page about the service shows to type works, one thing after the other, on a service as it starts it."""
+"""What the pages about the service show to type works, one thing after the other, on a service as it starts it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from reactor_memory.server.problems import KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "http-service.md"
+PAGES = [PAGE, ROOT / "docs" / "search.md", ROOT / "docs" / "response-streams.md"]
+"""The later ones go on with what the first one made."""
+
 COMMANDS = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 NOT_HERE = ("pip install", "export MEMORY")
 """What is done otherwise: the package is there, and the service tells its address and a token."""
@@ -60,7 +63,7 @@ def test_every_code_of_an_error_is_listed() -> None:
 
 @pytest.mark.slow
 def test_what_is_shown_to_type_works(tmp_path: Path) -> None:
-    blocks = [block for block in COMMANDS.findall(PAGE.read_text()) if not block.startswith(NOT_HERE)]
+    blocks = [block for page in PAGES for block in COMMANDS.findall(page.read_text()) if not block.startswith(NOT_HERE)]
     assert len(blocks) > 10
     with service_for_development(tmp_path) as environment:
         done = subprocess.run(
@@ -73,4 +76,4 @@ def test_what_is_shown_to_type_works(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "by the river." in done.stdout
+    assert "event: piece" in done.stdout

@@ -78,9 +78,17 @@ def _commands(text: str) -> list[list[str]]:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for path in (*DOCUMENTS, *(ROOT / "docs" / "adapters").glob("*.md")):
-        for target in re.findall(r"\]\((?!https?://|#|mailto:)([^)#]+)", path.read_text()):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
+    for path in (*DOCUMENTS, *(ROOT / "docs" / "adapters").glob("*.md"), *(ROOT / "benchmarks").rglob("README.md")):
+        for target, anchor in re.findall(r"\]\((?!https?://|mailto:)([^)#]*)#?([^)]*)\)", path.read_text()):
+            page = path.parent / target if target else path
+            assert page.exists(), f"{path.name}: {target}"
+            assert not anchor or anchor in _anchors(page.read_text()), f"{path.name}: {target}#{anchor}"
+
+
+def _anchors(text: str) -> list[str]:
+    """What the headings of a page are linked by."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def test_every_plug_point_is_listed() -> None:
