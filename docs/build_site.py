@@ -41,6 +41,7 @@ def in_site(text: str, page: Path) -> str:
         return re.sub(r"\]\((?:docs/)", "](", text)
     if page.parts[0] == "benchmarks":
         return re.sub(r"\]\((?:\.\./)+docs/", f"]({up}", text)
+    text = re.sub(r"\]\((?:\.\./)+README\.md", f"]({up}index.md", text)
     return re.sub(r"\]\(\.\./(benchmarks/)", rf"]({up}\1", text)
 
 
