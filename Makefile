@@ -105,7 +105,7 @@ test-3.%: $(DEV)
 
 docs: build/docs/.installed  ## the documentation as a site, into build/site; a link that leads nowhere fails it
 	PYTHONPATH=$(CURDIR) $(PY) docs/build_site.py build/site-source
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/build/docs $(PY) -m mkdocs build -q
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/build/docs $(PY) -m mkdocs build
 	@if grep -rlE '(src|href)="https?://' build/site --include='*.html' | xargs -r grep -hoE 'src="https?://[^"]*"'; then \
 		echo "the site loads something from another host" >&2; exit 1; fi
 
