@@ -15,17 +15,17 @@ What it gives has the calls and properties of `Memory`, with the same arguments,
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
 from functools import partial, wraps
 from os import PathLike
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from reactor_memory import memory as awaited
 from reactor_memory.core.context.given_messages import MessagesLike
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.context_managers import Block, block
+from reactor_memory.core.context_managers import Unentered
 from reactor_memory.core.manager import PAGE
 from reactor_memory.core.turn import Turn
 from reactor_memory.errors import StoreClosedError
@@ -46,6 +46,39 @@ from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Block(Unentered, AbstractContextManager[T, "bool | None"], Generic[T]):
+    """A block of ``with``."""
+
+    def __init__(self, block: AbstractContextManager[T], call: str, line: str) -> None:
+        self._block = block
+        self._call = call
+        self._line = line
+
+    def __enter__(self) -> T:
+        return self._block.__enter__()
+
+    def __exit__(self, *raised: Any) -> bool | None:
+        return self._block.__exit__(*raised)
+
+    if not TYPE_CHECKING:
+        __aenter__ = __aexit__ = Unentered._refuse
+
+
+def block(line: str) -> Callable[[Callable[P, Generator[T]]], Callable[P, Block[T]]]:
+    """`contextmanager` for a block that is entered with this line."""
+
+    def of(function: Callable[P, Generator[T]]) -> Callable[P, Block[T]]:
+        opened = contextmanager(function)
+
+        @wraps(function)
+        def block(*args: P.args, **kwargs: P.kwargs) -> Block[T]:
+            return Block(opened(*args, **kwargs), function.__name__, line)
+
+        return block
+
+    return of
 
 
 class SyncTurn:

@@ -25,8 +25,8 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
     new counts.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.core.log.recounting import recount
     from reactor_memory.features.pins.operations import recount_pins
+    from reactor_memory.features.recounting.recounting import recount
     from reactor_memory.features.tiers.operations import recount_range_summaries
 
     settings = invocation.settings(store={"auto_migrate": True})

@@ -16,8 +16,8 @@ from rich.text import Text
 from reactor_memory.evaluation.transcripts import to_record
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.features.facts.tracing import TracedFact
+from reactor_memory.features.retention.operations import IdleGroup
 from reactor_memory.models import (
-    IdleGroup,
     JsonObject,
     Message,
     Pin,

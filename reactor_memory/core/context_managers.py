@@ -1,13 +1,11 @@
-"""Blocks of ``with`` and ``async with`` that say how they are entered to whoever forgets it."""
+"""Blocks of ``async with`` that say how they are entered to whoever forgets it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
-    AbstractContextManager,
     asynccontextmanager,
-    contextmanager,
     nullcontext,
 )
 from functools import wraps
@@ -23,7 +21,7 @@ class NotEnteredError(InvalidInputError, AttributeError):
     """What a call gave was used without entering its block. An `AttributeError`, so that `hasattr` says no."""
 
 
-class _Block:
+class Unentered:
     """What only an entered block has is refused, with the line to write."""
 
     _call: str = ""
@@ -40,7 +38,7 @@ class _Block:
         __getattr__ = _refuse
 
 
-class AsyncBlock(_Block, AbstractAsyncContextManager[T, "bool | None"], Generic[T]):
+class AsyncBlock(Unentered, AbstractAsyncContextManager[T, "bool | None"], Generic[T]):
     """A block of ``async with``."""
 
     def __init__(self, block: AbstractAsyncContextManager[T], call: str, line: str) -> None:
@@ -55,25 +53,7 @@ class AsyncBlock(_Block, AbstractAsyncContextManager[T, "bool | None"], Generic[
         return await self._block.__aexit__(*raised)
 
     if not TYPE_CHECKING:
-        __enter__ = __exit__ = _Block._refuse
-
-
-class Block(_Block, AbstractContextManager[T, "bool | None"], Generic[T]):
-    """A block of ``with``."""
-
-    def __init__(self, block: AbstractContextManager[T], call: str, line: str) -> None:
-        self._block = block
-        self._call = call
-        self._line = line
-
-    def __enter__(self) -> T:
-        return self._block.__enter__()
-
-    def __exit__(self, *raised: Any) -> bool | None:
-        return self._block.__exit__(*raised)
-
-    if not TYPE_CHECKING:
-        __aenter__ = __aexit__ = _Block._refuse
+        __enter__ = __exit__ = Unentered._refuse
 
 
 def nothing(*_: object) -> AbstractAsyncContextManager[None]:
@@ -90,21 +70,6 @@ def async_block(line: str) -> Callable[[Callable[P, AsyncGenerator[T]]], Callabl
         @wraps(function)
         def block(*args: P.args, **kwargs: P.kwargs) -> AsyncBlock[T]:
             return AsyncBlock(opened(*args, **kwargs), function.__name__, line)
-
-        return block
-
-    return of
-
-
-def block(line: str) -> Callable[[Callable[P, Generator[T]]], Callable[P, Block[T]]]:
-    """`contextmanager` for a block that is entered with this line."""
-
-    def of(function: Callable[P, Generator[T]]) -> Callable[P, Block[T]]:
-        opened = contextmanager(function)
-
-        @wraps(function)
-        def block(*args: P.args, **kwargs: P.kwargs) -> Block[T]:
-            return Block(opened(*args, **kwargs), function.__name__, line)
 
         return block
 

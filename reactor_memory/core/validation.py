@@ -17,7 +17,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
-from reactor_memory.models import LARGEST, Message, PinTarget, Role, ToolCall, Value, Visibility
+from reactor_memory.models import LARGEST, Message, Role, ToolCall, Value, Visibility
 
 MAX_ID_LENGTH = 255
 """Characters of a session id, a user id or an idempotency key: they stand in the keys of tables."""
@@ -341,21 +341,3 @@ def check_position(field: str, value: object, *, least: int = 0) -> None:
         raise InvalidInputError(field, f"must be a whole number, is a {type(value).__name__}")
     if not least <= value <= LARGEST:
         raise InvalidInputError(field, f"must be at least {least} and at most {LARGEST}")
-
-
-def checked_fact_name(fact: object) -> tuple[str, str]:
-    match fact:
-        case (str(anchor), str(key)):
-            return anchor, key
-        case _:
-            raise InvalidInputError("fact", "must be the anchor and the key of a fact: (fact.anchor, fact.key)")
-
-
-def checked_target(seq: int | None, fact: tuple[str, str] | None) -> PinTarget:
-    """A message or a fact, whichever is given. Raises `InvalidInputError` for none and for both."""
-    if (seq is None) == (fact is None):
-        raise InvalidInputError("seq", "give either seq or fact, and only one of them")
-    if seq is not None:
-        check_position("seq", seq, least=1)
-        return seq
-    return checked_fact_name(fact)

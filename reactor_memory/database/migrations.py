@@ -1,6 +1,6 @@
 """The statements that bring an older database up to date, written by Alembic.
 
-Alembic is imported only when something is missing, and never while a lock is held: `missing_statements` is called
+Alembic is imported only when something is missing, and never while a lock is held: `migration_statements` is called
 before `reactor_memory.database.schema.upgrade` takes it.
 """
 
@@ -9,35 +9,23 @@ from __future__ import annotations
 import io
 import sqlite3
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
 from typing import Literal, TypeAlias
 
 from reactor_memory.database.schema import (
     REVISION_TABLE,
-    is_behind,
     migrations_folder,
     newest_revision,
-    prepared_schema,
     statements_of,
 )
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
 
 
-def missing_statements(dialect: Dialect, revision: str | None) -> Sequence[str]:
-    """What brings a database from `revision` to the newest one. May import Alembic: call it before any lock is held."""
-    if not is_behind(revision):
-        return ()
-    if revision is None and dialect == "sqlite":
-        return tuple(statements_of(prepared_schema()))
-    return migration_statements(dialect, revision)
-
-
 @cache
 def migration_statements(dialect: Dialect, revision: str | None) -> tuple[str, ...]:
-    """The statements of Alembic that bring a database from `revision` to the newest one."""
+    """What brings a database from `revision` to the newest one. Imports Alembic: call it before any lock is held."""
     from alembic import command
     from alembic.config import Config
 

@@ -13,10 +13,10 @@ from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, translate
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
-from reactor_memory.database.migrations import missing_statements
+from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
-from reactor_memory.database.schema import read_revision, require_newest, upgrade
+from reactor_memory.database.schema import is_behind, read_revision, require_newest, upgrade
 from reactor_memory.database.statements import Statements
 from reactor_memory.errors import (
     ConfigurationError,
@@ -88,7 +88,8 @@ class PostgresDatabase(Database):
 
     async def _migrate(self) -> None:
         revision = await self.read(read_revision)
-        while statements := missing_statements("postgresql", revision):
+        while is_behind(revision):
+            statements = migration_statements("postgresql", revision)
             found = await self.write(upgrade, revision, statements)
             revision = await self.read(read_revision) if found == revision else found
 

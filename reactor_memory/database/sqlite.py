@@ -25,9 +25,15 @@ from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
-from reactor_memory.database.migrations import missing_statements
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
-from reactor_memory.database.schema import is_behind, read_revision, require_newest, upgrade
+from reactor_memory.database.schema import (
+    is_behind,
+    prepared_schema,
+    read_revision,
+    require_newest,
+    statements_of,
+    upgrade,
+)
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
 from reactor_memory.database.statements import Statements
@@ -374,6 +380,15 @@ def _make_durable(session: SqliteSession) -> None:
 def _bring_up_to_date(session: SqliteSession, ends: float) -> None:
     revision = session.run(READ, read_revision, ends)
     while is_behind(revision):
-        known, statements = revision, missing_statements("sqlite", revision)
+        known, statements = revision, missing_statements(revision)
         found = session.run(WRITE, lambda known=known, statements=statements: upgrade(known, statements), ends)
         revision = session.run(READ, read_revision, ends) if found == known else found
+
+
+def missing_statements(revision: str | None) -> Sequence[str]:
+    """What brings a file from `revision` to the newest schema: Alembic is asked for an older one only."""
+    if revision is None:
+        return tuple(statements_of(prepared_schema()))
+    from reactor_memory.database.migrations import migration_statements
+
+    return migration_statements("sqlite", revision)

@@ -268,15 +268,6 @@ class SearchHit(Value, frozen=True, kw_only=True):
     anchor: str = ""
 
 
-class IdleGroup(Value, frozen=True, kw_only=True):
-    """A session with its forks that nobody uses: how many they are, how many messages, and the last activity."""
-
-    session_id: str
-    session_count: int
-    message_count: int
-    updated_at: int
-
-
 class Archived(Value, frozen=True, kw_only=True):
     """What was archived now: how many messages, and the summary that was posted in their place."""
 

@@ -17,8 +17,8 @@ from reactor_memory.core.context_managers import nothing
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.wiring import blocks, options, stores
+from reactor_memory.wiring.background_work import background_work_of
 from reactor_memory.wiring.selection import (
-    breaker_of,
     imported,
     is_in_database,
     message_limits,
@@ -27,7 +27,6 @@ from reactor_memory.wiring.selection import (
     refuse_without_database,
 )
 from reactor_memory.wiring.settings import Settings
-from reactor_memory.wiring.work_kinds import background_work_of
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
@@ -119,7 +118,7 @@ class Container(containers.DeclarativeContainer):
     summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
     fallback_summarizer = providers.Singleton(imported("reactor_memory.wiring.facts:extractive_summarizer"), settings)
     chat_model = providers.Singleton(named_by, conditions, "chat_model", "chat.provider", settings)
-    breaker = providers.Singleton(breaker_of, settings)
+    breaker = providers.Singleton(imported("reactor_memory.wiring.breakers:breaker_of"), settings)
     spending_caps = providers.Singleton(
         imported("reactor_memory.wiring.facts:spending_caps_of"), database, clock, settings
     )
@@ -229,8 +228,8 @@ class Container(containers.DeclarativeContainer):
         notes_sessions=providers.Callable(options.is_given, forget_in),
         clock=clock,
     )
-    background_work = providers.Singleton(
-        background_work_of,
+    work_engine = providers.Singleton(
+        imported("reactor_memory.wiring.work_kinds:work_engine_of"),
         settings,
         breaker,
         clock,
@@ -243,6 +242,9 @@ class Container(containers.DeclarativeContainer):
         tiers=tiers.provider,
         index=search_kinds.provider,
         aftermath=aftermath.provider,
+    )
+    background_work = providers.Singleton(
+        background_work_of, settings, in_database, summary_store, clock, random, work_engine.provider
     )
     pruner: providers.Singleton[Pruner] = providers.Singleton(
         imported("reactor_memory.features.retention.pruner:Pruner"),

@@ -10,7 +10,8 @@ from reactor_memory.core.ports import Clock, Redactor, Summarizer
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.wiring.selection import breaker_of, counter_of, microseconds
+from reactor_memory.wiring.breakers import breaker_of
+from reactor_memory.wiring.selection import counter_of, microseconds
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:

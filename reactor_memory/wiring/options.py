@@ -8,26 +8,18 @@ from uuid import uuid4
 
 import msgspec
 
-from reactor_memory.background.worker import WorkOptions
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import LoadingOptions
 from reactor_memory.core.manager import ManagerOptions
 from reactor_memory.core.ports import Clock, TokenCounter
-from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.sections import CONVERSATION_SUMMARY
-from reactor_memory.wiring.selection import PROGRESSIVE, context_limits, message_limits, on_or_off
+from reactor_memory.wiring.selection import context_limits, message_limits, on_or_off
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.sharing.models import Quotas
-
-
-def grows_tiers(settings: Settings) -> bool:
-    """Whether tiers grow by themselves."""
-    tiers = settings.tiers
-    return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -77,19 +69,6 @@ def batches_of(counter: MessageCounter, clock: Clock, settings: Settings) -> Bat
     )
 
 
-def work_options(settings: Settings) -> WorkOptions:
-    background = settings.background
-    return WorkOptions(
-        max_attempts=background.max_attempts,
-        backoff_seconds=background.backoff_seconds,
-        max_backoff_seconds=background.max_backoff_seconds,
-        close_grace_seconds=background.close_grace_seconds,
-        lease_seconds=background.lease_seconds,
-        poll_seconds=background.poll_seconds,
-        enabled=background.enabled,
-    )
-
-
 def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
     """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
     return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
@@ -118,15 +97,6 @@ def quotas_of(settings: Settings) -> Quotas:
         max_members=asked.max_members,
         max_stored_bytes=asked.max_stored_bytes,
     )
-
-
-def is_indexing(settings: Settings, in_database: str) -> bool:
-    """Whether this process makes messages searchable."""
-    if settings.search.enabled and in_database == "off":
-        raise ConfigurationError(
-            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
-        )
-    return settings.search.enabled and settings.background.enabled
 
 
 def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:

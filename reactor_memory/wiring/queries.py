@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hook_modules import HOOK_MODULES
 from reactor_memory.database.statements import Statements
 
 _PACKAGE = Path(__file__).parents[1]
@@ -14,4 +14,6 @@ _FEATURES = _PACKAGE / "features"
 
 QUERIES = Statements(_PACKAGE / "core" / "log" / "queries.sql", *sorted(_FEATURES.glob("*/queries.sql")))
 
-HOOKS.register(f"reactor_memory.features.{path.parent.name}.hooks" for path in sorted(_FEATURES.glob("*/hooks.py")))
+HOOK_MODULES.extend(
+    f"reactor_memory.features.{path.parent.name}.hooks" for path in sorted(_FEATURES.glob("*/hooks.py"))
+)

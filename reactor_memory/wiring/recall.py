@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from reactor_memory.core.ports import Embedder, RecallIndex
 from reactor_memory.database.database import Database
-from reactor_memory.wiring.selection import breaker_of
+from reactor_memory.wiring.breakers import breaker_of
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
 from reactor_memory.core.ports.requests import Ahead
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
+from reactor_memory.wiring.breakers import breaker_of
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.selection import breaker_of, microseconds, named_by
+from reactor_memory.wiring.selection import microseconds, named_by
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:

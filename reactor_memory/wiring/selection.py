@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
@@ -13,8 +12,6 @@ import msgspec
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.core.validation import MessageLimits
-from reactor_memory.database.absent import no_database
-from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
@@ -73,6 +70,8 @@ def scheme_of(url: str) -> str:
 
 def refuse_without_database(settings: Settings) -> NoReturn:
     """For a part that can do nothing without a database: that shows when the part is made."""
+    from reactor_memory.database.absent import no_database
+
     raise no_database(scheme_of(settings.store.url))
 
 
@@ -126,10 +125,3 @@ def microseconds(seconds: float) -> int:
 
 def on_or_off(enabled: bool) -> str:
     return "on" if enabled else "off"
-
-
-def breaker_of(settings: Settings) -> CircuitBreaker:
-    summary = settings.summary
-    return CircuitBreaker(
-        failures=summary.breaker_failures, open_seconds=summary.breaker_open_seconds, monotonic=time.monotonic
-    )

@@ -20,7 +20,6 @@ from reactor_memory.core.ports import (
     RecallIndex,
     SummaryStore,
 )
-from reactor_memory.database.absent import AbsentDatabase
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
@@ -42,6 +41,8 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
     """The database that the address of the store names; none if that is a plug-in's store."""
     scheme = scheme_of(url)
     if scheme in report.factories["message_store"]:
+        from reactor_memory.database.absent import AbsentDatabase
+
         return AbsentDatabase(scheme)
     return selected(report, "database", scheme, "store.url", settings)
 

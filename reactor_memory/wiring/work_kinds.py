@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
+from reactor_memory.background.worker import WorkOptions
 from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE
 from reactor_memory.database.database import Database
 from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.wiring.options import grows_tiers, is_indexing, work_options
+from reactor_memory.wiring.background_work import grows_tiers, is_indexing
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
     return covered
 
 
-def background_work_of(
+def work_engine_of(
     settings: Settings,
     breaker: CircuitBreaker,
     clock: Clock,
@@ -94,4 +95,17 @@ def background_work_of(
         clock=clock,
         random=random,
         options=work_options(settings),
+    )
+
+
+def work_options(settings: Settings) -> WorkOptions:
+    background = settings.background
+    return WorkOptions(
+        max_attempts=background.max_attempts,
+        backoff_seconds=background.backoff_seconds,
+        max_backoff_seconds=background.max_backoff_seconds,
+        close_grace_seconds=background.close_grace_seconds,
+        lease_seconds=background.lease_seconds,
+        poll_seconds=background.poll_seconds,
+        enabled=background.enabled,
     )

@@ -18,7 +18,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log.appends import APPENDS
+from reactor_memory.core.log.message_store import APPENDS
 from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting

@@ -10,22 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reactor_memory.core.log import archiving as archiving
+    from reactor_memory.core.log import background_work as background_work
+    from reactor_memory.core.log import context_layouts as context_layouts
     from reactor_memory.core.log import deletion as deletion
     from reactor_memory.core.log import forks as forks
     from reactor_memory.core.log import health as health
     from reactor_memory.core.log import listing as listing
     from reactor_memory.core.log import operations as operations
+    from reactor_memory.core.log import postgres_appends as postgres_appends
     from reactor_memory.core.log import postgres_contexts as postgres_contexts
+    from reactor_memory.core.log import summaries as summaries
     from reactor_memory.core.log import withdrawals as withdrawals
 
 _MODULES = (
     "archiving",
+    "background_work",
+    "context_layouts",
     "deletion",
     "forks",
     "health",
     "listing",
     "operations",
+    "postgres_appends",
     "postgres_contexts",
+    "summaries",
     "withdrawals",
 )
 

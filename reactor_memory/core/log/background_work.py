@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from reactor_memory.core.log.rows import key_of, to_json, work_state_from
+from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.ports.requests import EVER, Ahead
-from reactor_memory.database.operations import Query, Steps
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models import LARGEST, Lease, WorkState
 
 
@@ -60,3 +60,17 @@ def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:
 def list_work(kind: str, *, limit: int = 100) -> Steps[tuple[WorkState, ...]]:
     rows = yield Query("troubled_work", {"kind": kind, "limit": limit})
     return tuple(work_state_from(row) for row in rows)
+
+
+def work_state_from(row: Row) -> WorkState:
+    session_id, kind, due_at, lease_until, fence, attempts, parked, last_error = row
+    return WorkState(
+        session_id=session_id,
+        kind=kind,
+        due_at=due_at,
+        lease_until=lease_until,
+        fence=fence,
+        attempts=attempts,
+        parked=bool(parked),
+        last_error=last_error,
+    )

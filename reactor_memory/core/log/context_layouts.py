@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from reactor_memory.core.log.rows import key_of, layout_from, layout_values
+import msgspec
+
+from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary_head, hold
-from reactor_memory.database.operations import Query, Steps
-from reactor_memory.models.block_lines import Layout
+from reactor_memory.database.operations import Query, Row, Steps
+from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
+from reactor_memory.models.ledger import Form
+
+_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
+_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 
 
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
@@ -20,8 +27,44 @@ def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprin
         return
     summary = yield from get_summary_head(session_id)
     if layout.epoch == (summary.epoch if summary else 0):
-        yield Query("store_layout", _layout_key(session_id, budget, settings_fingerprint) | layout_values(layout))
+        yield Query("store_layout", _layout_key(session_id, budget, settings_fingerprint) | _layout_values(layout))
 
 
 def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict[str, Any]:
     return key_of(session_id) | {"budget": budget, "settings_fingerprint": settings_fingerprint}
+
+
+def layout_from(row: Row) -> Layout:
+    seq, window_start_seq, covered_seq, epoch, facts_json, narrative_json = row
+    fact_tokens, fact_count, facts, fact_details, left_out, floor, form = _FACT_BLOCK.decode(facts_json)
+    narrative_tokens, count, narrative, details = _BLOCK.decode(narrative_json)
+    return Layout(
+        seq=seq,
+        window_start_seq=window_start_seq,
+        fact_lines=BlockLines(facts, fact_details, fact_count),
+        narrative=BlockLines(narrative, details, count),
+        fact_tokens=fact_tokens,
+        narrative_tokens=narrative_tokens,
+        left_out=left_out,
+        floor=floor,
+        form=form,
+        covered_seq=covered_seq,
+        epoch=epoch,
+    )
+
+
+def _layout_values(layout: Layout) -> dict[str, Any]:
+    return {
+        "seq": layout.seq,
+        "window_start_seq": layout.window_start_seq,
+        "fact_lines": to_json(
+            (layout.fact_tokens, *_stored(layout.fact_lines), layout.left_out, layout.floor, layout.form)
+        ),
+        "narrative": to_json((layout.narrative_tokens, *_stored(layout.narrative))),
+        "covered_seq": layout.covered_seq,
+        "epoch": layout.epoch,
+    }
+
+
+def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
+    return len(lines), lines_text([line.text for line in lines]), line_details(lines)

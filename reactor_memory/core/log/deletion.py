@@ -14,7 +14,7 @@ from reactor_memory.core.log.user_rows import name_all_users
 from reactor_memory.core.ports.requests import FORGET
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import SessionNotFoundError
-from reactor_memory.models import IdleGroup, Session
+from reactor_memory.models import Session
 
 PURGED = ("delete_messages", "delete_layouts", "delete_work")
 """What removes the content of a session: statements that get its key. What features keep of it goes by their hooks."""
@@ -49,23 +49,6 @@ def _deletion_time(group: Sequence[Session], now: int) -> int:
     """No two deletions in a group have the same time, so that it tells what was deleted together."""
     earlier = [session.deleted_at for session in group if session.deleted_at is not None]
     return max(now, max(earlier, default=0) + 1)
-
-
-def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
-    rows = yield Query("idle_groups", {"before": before, "after": after, "limit": limit})
-    return tuple(
-        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
-    )
-
-
-def delete_idle(
-    group_id: str, *, before: int, now: int, purge: bool, forget_in: int | None = None
-) -> Steps[tuple[str, ...]]:
-    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": group_id}))]
-    alive = [session for session in group if session.deleted_at is None]
-    if not alive or max(session.updated_at for session in alive) >= before:
-        return ()
-    return (yield from delete(group_id, alive[0].owner_id, now=now, purge=purge, forget_in=forget_in))
 
 
 def with_forks_below(session_id: str, group: Sequence[Session]) -> tuple[str, ...]:

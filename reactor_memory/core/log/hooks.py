@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import ClassVar
 
+from reactor_memory.core.log.hook_modules import HOOK_MODULES
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import ErasedBranch
 from reactor_memory.database.operations import Steps
@@ -84,12 +85,9 @@ class LogHook:
 class LogHooks(LogHook):
     """The registered hooks as one, in the order of their registration. Each is imported when it is first needed."""
 
-    def __init__(self) -> None:
-        self._modules: list[str] = []
-
-    def register(self, modules: Iterable[str]) -> None:
-        """Modules that each have their hook as ``HOOK``. Done once, before anything is run."""
-        self._modules += modules
+    def __init__(self, modules: Sequence[str]) -> None:
+        """Each of the `modules` has its hook as ``HOOK``."""
+        self._modules = modules
 
     @cached_property
     def _hooks(self) -> list[LogHook]:
@@ -150,5 +148,5 @@ class LogHooks(LogHook):
         return tuple(found)
 
 
-HOOKS = LogHooks()
+HOOKS = LogHooks(HOOK_MODULES)
 """Those of this library, registered beside its statements (`reactor_memory.wiring.queries`)."""

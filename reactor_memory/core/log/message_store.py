@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reactor_memory.core import log
-from reactor_memory.core.log.appends import APPENDS
+from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import (
     Appended,
@@ -16,6 +16,7 @@ from reactor_memory.core.ports.requests import (
     Withdrawn,
 )
 from reactor_memory.database.database import Database
+from reactor_memory.database.operations import GroupedWrite, Steps
 from reactor_memory.models import Message, Session, SessionPage
 
 
@@ -96,3 +97,23 @@ class SqlMessageStore:
 
     async def check(self) -> StoreHealth:
         return await log.health.check(self._database)
+
+
+def _append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | None]]:
+    return log.postgres_appends.append_many(requests)
+
+
+def _group_of_request(request: AppendRequest) -> str:
+    return group_of(request.session_id)
+
+
+def _has_key(request: AppendRequest) -> bool:
+    return request.idempotency_key is not None
+
+
+APPENDS: GroupedWrite[AppendRequest, Appended] = GroupedWrite(
+    alone=log.operations.append, many=_append_many, group=_group_of_request, is_repeatable=_has_key
+)
+"""On PostgreSQL a statement moves a counter once, and holds no two rows that another one may lock in another order: so
+those of one group follow one another.
+"""

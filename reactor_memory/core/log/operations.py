@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from reactor_memory.core.log import context_layouts, summaries
+from reactor_memory.core import log
 from reactor_memory.core.log.branches import clipped_between, group_of
 from reactor_memory.core.log.rows import (
     key_of,
@@ -214,11 +214,12 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     if query.trigger_message_count is None:
         newest = yield from _newest(session.branch, query.last_count)
         return ContextRows(session=session, pins=pins, messages=newest[::-1])
-    layout = yield from context_layouts.get_layout(query.session_id, query.budget, query.settings_fingerprint)
+    layout = yield from log.context_layouts.get_layout(query.session_id, query.budget, query.settings_fingerprint)
+    summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
     return ContextRows(
         session=session,
         pins=pins,
-        summary=(yield from (summaries.get_summary if query.facts else summaries.get_summary_head)(query.session_id)),
+        summary=(yield from summary(query.session_id)),
         layout=layout,
         messages=(yield from _newest_for(query, session, layout))[::-1],
     )

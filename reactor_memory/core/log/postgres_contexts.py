@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import is_fork
+from reactor_memory.core.log.context_layouts import layout_from
 from reactor_memory.core.log.rows import (
     key_of,
-    layout_from,
     message_from,
     pin_from,
     session_from,

@@ -477,21 +477,6 @@ LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = o
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 ORDER BY pin.ordinal
 
--- name: messages_of_other_tokenizers
--- across groups
-SELECT group_id, conversation_id,
-       seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-       token_count, tokenizer, created_at
-FROM messages
-WHERE (group_id, conversation_id, seq) > (:group_id, :conversation_id, :seq)
-  AND (tokenizer IS NULL OR tokenizer <> :tokenizer)
-ORDER BY group_id, conversation_id, seq
-LIMIT :limit
-
--- name: store_token_count
-UPDATE messages SET token_count = :token_count, tokenizer = :tokenizer
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
-
 -- name: withdraw_message
 UPDATE messages SET state = 'withdrawn'
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
@@ -855,19 +840,6 @@ VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summa
 SELECT seq FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq = :seq
   AND (state IS NULL OR state = 'archived')
-
-
--- Retention by age
-
--- name: idle_groups
--- across groups
-SELECT group_id, COUNT(*), CAST(SUM(last_seq - COALESCE(forked_at_seq - 1, 0)) AS BIGINT), MAX(updated_at)
-FROM conversations
-WHERE deleted_at IS NULL AND group_id > :after
-GROUP BY group_id
-HAVING MAX(updated_at) < :before
-ORDER BY group_id
-LIMIT :limit
 
 
 -- Conversations that people share

@@ -14,17 +14,14 @@ import msgspec
 
 from reactor_memory.core.log.branches import group_of, root_branch
 from reactor_memory.database.operations import Row
-from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Session, ToolCall, WorkState
-from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
-from reactor_memory.models.ledger import Form, Summary, SummaryHead
+from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Session, ToolCall
+from reactor_memory.models.ledger import Summary, SummaryHead
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _READER = json.JSONDecoder()
 _PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])
 _TOOL_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _OBJECT = msgspec.json.Decoder(JsonObject)
-_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
-_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 _encode = msgspec.json.encode
 
@@ -185,53 +182,3 @@ def _head_fields(row: Row) -> dict[str, Any]:
         "updated_at": updated_at,
         "narrative": narrative,
     }
-
-
-def layout_from(row: Row) -> Layout:
-    seq, window_start_seq, covered_seq, epoch, facts_json, narrative_json = row
-    fact_tokens, fact_count, facts, fact_details, left_out, floor, form = _FACT_BLOCK.decode(facts_json)
-    narrative_tokens, count, narrative, details = _BLOCK.decode(narrative_json)
-    return Layout(
-        seq=seq,
-        window_start_seq=window_start_seq,
-        fact_lines=BlockLines(facts, fact_details, fact_count),
-        narrative=BlockLines(narrative, details, count),
-        fact_tokens=fact_tokens,
-        narrative_tokens=narrative_tokens,
-        left_out=left_out,
-        floor=floor,
-        form=form,
-        covered_seq=covered_seq,
-        epoch=epoch,
-    )
-
-
-def layout_values(layout: Layout) -> dict[str, Any]:
-    return {
-        "seq": layout.seq,
-        "window_start_seq": layout.window_start_seq,
-        "fact_lines": to_json(
-            (layout.fact_tokens, *_stored(layout.fact_lines), layout.left_out, layout.floor, layout.form)
-        ),
-        "narrative": to_json((layout.narrative_tokens, *_stored(layout.narrative))),
-        "covered_seq": layout.covered_seq,
-        "epoch": layout.epoch,
-    }
-
-
-def _stored(lines: Sequence[BlockLine]) -> tuple[int, str, list[tuple[int, float, tuple[int, ...]]]]:
-    return len(lines), lines_text([line.text for line in lines]), line_details(lines)
-
-
-def work_state_from(row: Row) -> WorkState:
-    session_id, kind, due_at, lease_until, fence, attempts, parked, last_error = row
-    return WorkState(
-        session_id=session_id,
-        kind=kind,
-        due_at=due_at,
-        lease_until=lease_until,
-        fence=fence,
-        attempts=attempts,
-        parked=bool(parked),
-        last_error=last_error,
-    )

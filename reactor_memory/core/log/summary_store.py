@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reactor_memory.core.log import background_work, context_layouts, summaries
+from reactor_memory.core import log
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import EVER, Ahead, ErasedBranch
 from reactor_memory.database.database import Database
@@ -31,16 +31,18 @@ class SqlSummaryStore:
         await self._database.close()
 
     async def get_summary(self, session_id: str) -> Summary | None:
-        return await self._database.read(summaries.get_summary, session_id)
+        return await self._database.read(log.summaries.get_summary, session_id)
 
     async def get_summary_head(self, session_id: str) -> SummaryHead | None:
-        return await self._database.read(summaries.get_summary_head, session_id)
+        return await self._database.read(log.summaries.get_summary_head, session_id)
 
     async def get_layout(self, session_id: str, *, budget: int, settings_fingerprint: str) -> Layout | None:
-        return await self._database.read(context_layouts.get_layout, session_id, budget, settings_fingerprint)
+        return await self._database.read(log.context_layouts.get_layout, session_id, budget, settings_fingerprint)
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
-        await self._database.write_relaxed(context_layouts.put_layout, session_id, layout, budget, settings_fingerprint)
+        await self._database.write_relaxed(
+            log.context_layouts.put_layout, session_id, layout, budget, settings_fingerprint
+        )
 
     async def read_ledger(self, session_id: str, branch: Sequence[BranchRange]) -> Ledger:
         return await self._database.read(self._ledger().read_ledger, branch)
@@ -66,7 +68,7 @@ class SqlSummaryStore:
         self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
     ) -> Lease | None:
         return await self._database.write_relaxed(
-            background_work.claim,
+            log.background_work.claim,
             session_id,
             kind,
             now=now,
@@ -76,7 +78,7 @@ class SqlSummaryStore:
 
     async def renew(self, lease: Lease, *, now: int, lease_microseconds: int) -> bool:
         return await self._database.write_relaxed(
-            background_work.renew, lease, now=now, lease_microseconds=lease_microseconds
+            log.background_work.renew, lease, now=now, lease_microseconds=lease_microseconds
         )
 
     async def release(
@@ -89,13 +91,13 @@ class SqlSummaryStore:
         error: str | None = None,
     ) -> None:
         await self._database.write_relaxed(
-            background_work.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
+            log.background_work.release, lease, due_at=due_at, attempts=attempts, parked=parked, error=error
         )
 
     async def due(
         self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
     ) -> Mapping[str, tuple[str, ...]]:
-        return await self._database.read(background_work.due, kinds, now=now, limit=limit, ahead=ahead)
+        return await self._database.read(log.background_work.due, kinds, now=now, limit=limit, ahead=ahead)
 
     async def work_state(self, session_id: str, kind: str) -> WorkState | None:
-        return await self._database.read(background_work.work_state, session_id, kind)
+        return await self._database.read(log.background_work.work_state, session_id, kind)

@@ -13,12 +13,13 @@ from reactor_memory.core.load_requests import load_request
 from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.ports import LedgerFold, MessageStore, Redactor, SummaryStore
-from reactor_memory.core.validation import MessageLimits, checked_target
+from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.explain.explanation import Evidence, Explanation, about_facts, about_message, explain
 from reactor_memory.features.facts.amendment_fold import amended, overruled
 from reactor_memory.features.facts.merge import successors
 from reactor_memory.features.facts.session_ledger import ledger_of
+from reactor_memory.features.facts.targets import checked_target
 from reactor_memory.features.facts.tracing import MessageView, pages_of
 from reactor_memory.models import PinTarget, Session
 from reactor_memory.models.ledger import Fact, Ledger, Summary

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from reactor_memory.core.ports import Clock, LedgerFold, MessageStore, SummaryStore
-from reactor_memory.core.validation import check_session_id, check_text, checked_fact_name
+from reactor_memory.core.validation import check_session_id, check_text
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.merge import fold, position
+from reactor_memory.features.facts.targets import checked_fact_name
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact, FactCorrection
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import in_thread_if_long
 from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
-from reactor_memory.core.validation import check_session_id, checked_target
+from reactor_memory.core.validation import check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import SessionNotFoundError
@@ -15,6 +15,7 @@ from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.corrector import AfterCorrection, nothing_follows
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.session_ledger import ledger_of
+from reactor_memory.features.facts.targets import checked_target
 from reactor_memory.features.pins import operations
 from reactor_memory.features.pins.block import text_hash
 from reactor_memory.features.pins.placement import (

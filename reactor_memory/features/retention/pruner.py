@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from reactor_memory.core.log import deletion
 from reactor_memory.core.ports import BackgroundWork, Clock
 from reactor_memory.database.database import Database
 from reactor_memory.features.erasure.eraser import Aftermath
-from reactor_memory.models import IdleGroup
+from reactor_memory.features.retention import operations
+from reactor_memory.features.retention.operations import IdleGroup
 
 PAGE = 100
 
@@ -37,7 +37,7 @@ class Pruner:
         """The sessions of whose group none was active for so long: what `prune` would delete. Changes nothing."""
         before = self._clock() - int(older_than_seconds * 1e6)
         after = ""
-        while page := await self._database.read(deletion.idle_groups, before=before, after=after, limit=PAGE):
+        while page := await self._database.read(operations.idle_groups, before=before, after=after, limit=PAGE):
             for group in page:
                 yield group
             after = page[-1].session_id
@@ -51,7 +51,7 @@ class Pruner:
         went: list[str] = []
         async for group in self.idle(older_than_seconds=older_than_seconds):
             gone = await self._database.write(
-                deletion.delete_idle,
+                operations.delete_idle,
                 group.session_id,
                 before=before,
                 now=now,

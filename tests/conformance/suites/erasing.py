@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.health import scrub
-from reactor_memory.core.log.recounting import recount
 from reactor_memory.core.ports.requests import Erased, IndexEntry, IndexPart, RecallQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
@@ -23,6 +22,7 @@ from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.models import Notes
 from reactor_memory.features.pins import operations as pin_operations
+from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Ledger, PostedSummary, Summary

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.recounting import recount
 from reactor_memory.core.ports.requests import ContextQuery
 from reactor_memory.errors import (
     InvalidInputError,
@@ -21,6 +20,7 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import RangeSummary, Retention

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, message_values
 from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest
-from reactor_memory.database.operations import GroupedWrite, Query, Steps, Values
+from reactor_memory.database.operations import Query, Steps, Values
 
 
 def append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | None]]:
@@ -101,22 +100,3 @@ _MESSAGE_ARRAYS = {
     "tokenizers": "tokenizer",
     "created_ats": "created_at",
 }
-
-
-def _group_of_request(request: AppendRequest) -> str:
-    return group_of(request.session_id)
-
-
-def _has_key(request: AppendRequest) -> bool:
-    return request.idempotency_key is not None
-
-
-APPENDS: GroupedWrite[AppendRequest, Appended] = GroupedWrite(
-    alone=log.append,
-    many=append_many,
-    group=_group_of_request,
-    is_repeatable=_has_key,
-)
-"""A statement moves a counter once, and holds no two rows that another one may lock in another order: so those of one
-group follow one another.
-"""
