@@ -28,7 +28,7 @@ BUSY_POLL_SECONDS = 0.05
 """How often a waiting load looks whether the process that has the lease is done."""
 
 
-_TOLD = {False: "background work failed", True: "background work given up"}
+_MESSAGES = {False: "background work failed", True: "background work given up"}
 
 
 class WorkOptions(Value, frozen=True, kw_only=True):
@@ -341,7 +341,7 @@ class Worker:
         if not isinstance(error, ReactorMemoryError):
             tell_frames("background work failed", error, **fields)
         elif was_asked:
-            log.log(logging.ERROR if parked else logging.WARNING, _TOLD[parked], extra=fields)
+            log.log(logging.ERROR if parked else logging.WARNING, _MESSAGES[parked], extra=fields)
         if parked:
             self._give_up(lease.session_id)
             await self._give_back(lease, due_in=None, attempts=attempts, parked=True, error=work.reason)
@@ -371,12 +371,12 @@ class Worker:
             await self._leases.release(lease, due_at=due_at, attempts=attempts, parked=parked, error=error)
 
 
-def tell_frames(told: str, error: Exception, **fields: object) -> None:
+def tell_frames(title: str, error: Exception, **fields: object) -> None:
     """A fault of a store or plug-in. What its author wrote into the exception may be the text of a message, so only the
     frames are told.
     """
     frames = "".join(format_tb(error.__traceback__))
-    log.error("%s\n%s", told, frames, extra={"reason": type(error).__name__, **fields})
+    log.error("%s\n%s", title, frames, extra={"reason": type(error).__name__, **fields})
 
 
 def _nobody_looks(seconds: float) -> None:

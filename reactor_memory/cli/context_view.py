@@ -10,7 +10,6 @@ from rich.text import Text
 
 from reactor_memory.cli.tables import NOTHING_YET, block_view, count, heading, message_values, message_view, table
 from reactor_memory.core.context.report import Context, ContextReport, Part, ReportEntry
-from reactor_memory.evaluation.units import MEMORY_PARTS
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import JsonObject
@@ -59,7 +58,7 @@ def _by_parts(replay: Replay) -> Iterator[RenderableType]:
         if part != before:
             yield Text()
             yield heading(part)
-        yield block_view(message, []) if part in MEMORY_PARTS else message_view(message)
+        yield block_view(message, []) if part in replay.blocks else message_view(message)
         before = part
 
 
@@ -75,7 +74,7 @@ def messages_view(context: Context) -> Iterator[RenderableType]:
             tokens = count(context.report.tokens.get(part, 0), "token")
             yield Text()
             yield heading(f"{part} · {tokens}")
-        if part in MEMORY_PARTS:
+        if part in context.report.blocks:
             yield block_view(
                 message, [line.sources for line in context.report.lines() if line.part == part and line.kept]
             )
@@ -89,7 +88,7 @@ def _report(report: ContextReport) -> Iterator[RenderableType]:
     left_out = table("left out", "which", "tokens", "why", right=("tokens",))
     for entry in (*report.dropped, *report.clamped):
         tokens = "" if entry.tokens is None else f"{entry.tokens:,}"
-        left_out.add_row(entry.part, _which(entry), tokens, Text(REASONS[entry.reason], style="yellow"))
+        left_out.add_row(entry.part, _which(entry, report), tokens, Text(REASONS[entry.reason], style="yellow"))
     for first, last in report.unread:
         left_out.add_row("log", _span("message", first, last), "", Text("not in memory and too old", style="red"))
     behind = min(report.covered_seq, (report.window_start_seq or 1) - 1)
@@ -107,14 +106,14 @@ def _parts(report: ContextReport) -> Table:
     for part, offered in report.offered.items():
         kept = sum(entry.count for entry in report.kept if entry.part == part)
         if offered:
-            unit = "line" if part in MEMORY_PARTS else "message"
+            unit = "line" if part in report.blocks else "message"
             made.add_row(part, f"{report.tokens.get(part, 0):,}", count(offered, unit), f"{kept:,}")
     made.add_row(Text("total", style="bold"), Text(f"{report.total_tokens:,}", style="bold"), "", "")
     return made
 
 
-def _which(entry: ReportEntry) -> str:
-    unit = "line" if entry.part in MEMORY_PARTS else "message"
+def _which(entry: ReportEntry, report: ContextReport) -> str:
+    unit = "line" if entry.part in report.blocks else "message"
     if entry.by == "position":
         return _span(unit, entry.first + 1, entry.last + 1)
     return _span(unit, entry.first, entry.last)

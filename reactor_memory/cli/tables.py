@@ -171,7 +171,8 @@ def block_view(message: Message, sources: Sequence[Sequence[int]]) -> Renderable
     rows.add_column(justify="right", style="dim", min_width=7, no_wrap=True)
     rows.add_column(overflow="fold")
     header, notice, *lines = message.content.split("\n")
-    for line, seqs in zip([header, notice, *lines], [(), (), *sources], strict=True):
+    made_from = sources or [()] * len(lines)
+    for line, seqs in zip([header, notice, *lines], [(), (), *made_from], strict=True):
         rows.add_row(_numbers(seqs), Text(printable(line)))
     return Group(who, rows)
 

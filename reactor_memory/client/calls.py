@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import msgspec
 
-from reactor_memory.client.failures import Asked, Failure, refusal, unreachable
+from reactor_memory.client.failures import CallSubject, Failure, refusal, unreachable
 from reactor_memory.client.retries import Retries
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.sharing.bodies import Request
@@ -60,7 +60,7 @@ class Call(Value, frozen=True, kw_only=True):
     params: Params = {}
     body: Request | None = None
     accepted: tuple[int, ...] = ()
-    asked: Asked = Asked()
+    asked: CallSubject = CallSubject()
 
     def headers(self) -> dict[bytes, bytes]:
         key = self.asked.idempotency_key

@@ -21,7 +21,7 @@ class Failure(Value, frozen=True, kw_only=True):
     asked_seconds: float | None = None
 
 
-class Asked(Value, frozen=True, kw_only=True):
+class CallSubject(Value, frozen=True, kw_only=True):
     """What a call was about: the conversation or the transfer in question, where nothing else can be missing, and the
     key of a POST.
     """
@@ -31,7 +31,7 @@ class Asked(Value, frozen=True, kw_only=True):
     idempotency_key: str = ""
 
 
-def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: Asked) -> Failure:
+def refusal(status: int, headers: Mapping[str, str], body: bytes, asked: CallSubject) -> Failure:
     """What an answer stands for that is no success."""
     problem = problem_of(status, headers, body)
     error = _KNOWN.get(problem.code, _other)(problem, asked)
@@ -57,11 +57,11 @@ def problem_of(status: int, headers: Mapping[str, str], body: bytes) -> Problem:
         return Problem(title="Unreadable", status=status, code="unreadable", detail=detail, request_id=request_id)
 
 
-def _other(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _other(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     return errors.ServiceError(problem.code, problem.detail, status=problem.status, request_id=problem.request_id)
 
 
-def _not_found(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _not_found(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     if asked.conversation_id is not None:
         return errors.SessionNotFoundError(asked.conversation_id)
     if asked.transfer_id is not None:
@@ -69,33 +69,33 @@ def _not_found(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
     return _other(problem, asked)
 
 
-def _invalid(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _invalid(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     if not problem.errors:
         return _other(problem, asked)
     return errors.InvalidInputError(problem.errors[0].field, problem.errors[0].problem)
 
 
-def _bad_page_token(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _bad_page_token(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     return errors.PageTokenError()
 
 
-def _sharing_conflict(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _sharing_conflict(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     return errors.SharingConflictError(asked.conversation_id or "", problem.code, problem.detail)
 
 
-def _idempotency_conflict(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _idempotency_conflict(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     return errors.IdempotencyConflictError(asked.conversation_id or "", asked.idempotency_key)
 
 
-def _unavailable(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _unavailable(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     return errors.StoreUnavailableError(problem.detail)
 
 
-def _full(problem: Problem, asked: Asked) -> errors.ReactorMemoryError:
+def _full(problem: Problem, asked: CallSubject) -> errors.ReactorMemoryError:
     return errors.StoreFullError(problem.detail)
 
 
-_KNOWN: dict[str, Callable[[Problem, Asked], errors.ReactorMemoryError]] = {
+_KNOWN: dict[str, Callable[[Problem, CallSubject], errors.ReactorMemoryError]] = {
     "not_found": _not_found,
     "invalid": _invalid,
     "bad_parameter": _invalid,

@@ -13,14 +13,14 @@ import httpx2
 import msgspec
 
 from reactor_memory.client.calls import Call, Caller, Identity, Params, QuietTransport, Token, path_of
-from reactor_memory.client.failures import Asked
+from reactor_memory.client.failures import CallSubject
 from reactor_memory.client.reader import FollowedResponse
 from reactor_memory.client.retries import DEFAULT_RETRIES, Retries
 from reactor_memory.client.writer import ResponseWriter
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.models import ListMode
 from reactor_memory.models import JsonObject, SearchType
-from reactor_memory.models.ledger import PostedShown
+from reactor_memory.models.ledger import PostedMode
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -254,13 +254,13 @@ class MemoryServiceClient:
 
     async def accept_ownership_transfer(self, transfer_id: str, *, idempotency_key: str | None = None) -> None:
         path = path_of("user", "ownership-transfers", transfer_id, "accept")
-        asked = Asked(transfer_id=transfer_id, idempotency_key=idempotency_key or _new_key())
+        asked = CallSubject(transfer_id=transfer_id, idempotency_key=idempotency_key or _new_key())
         await self._caller.done(Call(method="POST", path=path, asked=asked))
 
     async def decline_ownership_transfer(self, transfer_id: str) -> None:
         """By its sender to take it back, by its recipient to decline it."""
         path = path_of("user", "ownership-transfers", transfer_id)
-        await self._caller.done(Call(method="DELETE", path=path, asked=Asked(transfer_id=transfer_id)))
+        await self._caller.done(Call(method="DELETE", path=path, asked=CallSubject(transfer_id=transfer_id)))
 
     # -- search -------------------------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ class MemoryServiceClient:
         limit: int | None = None,
         after_message_id: str | None = None,
         report: bool = False,
-        summaries: PostedShown = "auto",
+        summaries: PostedMode = "auto",
     ) -> bodies.ConversationContext:
         """What the model is to get, in at most `budget` tokens."""
         params: Params = {
@@ -434,21 +434,21 @@ class MemoryServiceClient:
     # -- how ----------------------------------------------------------------------------------------------------------
 
     async def _get(self, kind: type[A], path: str, params: Params | None = None, *, about: str | None = None) -> A:
-        call = Call(method="GET", path=path, params=params or {}, asked=Asked(conversation_id=about))
+        call = Call(method="GET", path=path, params=params or {}, asked=CallSubject(conversation_id=about))
         return await self._caller.answer(call, kind)
 
     async def _post(
         self, kind: type[A], path: str, body: bodies.Request | None, key: str | None, *, about: str | None = None
     ) -> A:
-        asked = Asked(conversation_id=about, idempotency_key=key or _new_key())
+        asked = CallSubject(conversation_id=about, idempotency_key=key or _new_key())
         return await self._caller.answer(Call(method="POST", path=path, body=body, asked=asked), kind)
 
     async def _patch(self, kind: type[A], path: str, body: bodies.Request, *, about: str | None = None) -> A:
-        call = Call(method="PATCH", path=path, body=body, asked=Asked(conversation_id=about))
+        call = Call(method="PATCH", path=path, body=body, asked=CallSubject(conversation_id=about))
         return await self._caller.answer(call, kind)
 
     async def _delete(self, path: str, *, about: str | None = None) -> None:
-        await self._caller.done(Call(method="DELETE", path=path, asked=Asked(conversation_id=about)))
+        await self._caller.done(Call(method="DELETE", path=path, asked=CallSubject(conversation_id=about)))
 
 
 def _user(conversation_id: str, *below: str) -> str:

@@ -20,7 +20,7 @@ from reactor_memory.core.validation import (
 )
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message
-from reactor_memory.models.ledger import PostedShown
+from reactor_memory.models.ledger import PostedMode
 
 
 def load_request(
@@ -36,7 +36,7 @@ def load_request(
     overflow: Literal["raise", "drop_memory"],
     agent_name: str | None = None,
     reader_id: str | None = None,
-    summaries: PostedShown = "auto",
+    summaries: PostedMode = "auto",
 ) -> LoadRequest:
     """Raises `InvalidInputError` and `InvalidMessageError`, which name the argument."""
     check_session_id(session_id, creating=False)

@@ -23,7 +23,7 @@ from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, SearchHit, Session, Value, is_kept_by_author, is_posted_summary
 from reactor_memory.models.block_lines import Layout
-from reactor_memory.models.ledger import PostedShown
+from reactor_memory.models.ledger import PostedMode
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class LoadRequest(Value, frozen=True, kw_only=True):
     tools: tuple[Any, ...] = ()
     query: str | None = None
     on_overflow: Literal["raise", "drop_memory"] = "raise"
-    summaries: PostedShown = "auto"
+    summaries: PostedMode = "auto"
 
 
 class Loaded(Value, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.models import Archived, Message, SearchHit, Session, SessionPage, Value, WorkState
-from reactor_memory.models.ledger import PostedShown, Summary
+from reactor_memory.models.ledger import PostedMode, Summary
 
 logger = logging.getLogger(__name__)
 PAGE = 500
@@ -117,7 +117,7 @@ class ConversationManager:
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         traffic: MessagesLike = (),
         reader_id: str | None = None,
-        summaries: PostedShown = "auto",
+        summaries: PostedMode = "auto",
     ) -> Context:
         """The context for the next call of the model.
 
@@ -220,7 +220,7 @@ class ConversationManager:
         query: str | None = None,
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         idempotency_key: str | None = None,
-        summaries: PostedShown = "auto",
+        summaries: PostedMode = "auto",
     ) -> AsyncGenerator[Turn]:
         """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from reactor_memory.core.context.report import Context
 from reactor_memory.evaluation.attribution import is_clear, record_of
-from reactor_memory.evaluation.units import MEMORY_PARTS, Unit, columns_of, lines_as_units
+from reactor_memory.evaluation.units import Unit, columns_of, lines_as_units
 from reactor_memory.models import Message
 from reactor_memory.text.words import CALENDAR_WORDS, PAST_VERBS, STOP_WORDS, VERBS, read_sentences
 
@@ -76,7 +76,7 @@ _DONE = _set(
 def memory_lines(context: Context) -> Iterator[Unit]:
     """The lines of the memory blocks, without their headers and notices."""
     for message, part in zip(context.messages, context.report.parts, strict=True):
-        if part in MEMORY_PARTS:
+        if part in context.report.blocks:
             yield from _lines_below_header(message.content)
 
 

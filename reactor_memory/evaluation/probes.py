@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from reactor_memory.core.context.report import Context
-from reactor_memory.evaluation.units import MEMORY_PARTS, message_unit
+from reactor_memory.evaluation.units import message_unit
 from reactor_memory.models import Message, Value
 
 _MARKED = re.compile(r"\((?:failed|superseded|cancelled)\)")
@@ -67,7 +67,7 @@ def evidence_share(evidence: Sequence[Message], context: Context) -> float | Non
     if not evidence:
         return None
     parts = zip(context.messages, context.report.parts, strict=True)
-    shown = {_said(message) for message, part in parts if part != "current" and part not in MEMORY_PARTS}
+    shown = {_said(message) for message, part in parts if part != "current" and part not in context.report.blocks}
     return sum(_said(message) in shown for message in evidence) / len(evidence)
 
 

@@ -14,8 +14,6 @@ from reactor_memory.models import JsonObject, Message
 MAX_LINE_CHARACTERS = 400
 """A longer line of a memory block is no unit: everything in one line would always be found."""
 
-MEMORY_PARTS = frozenset({"facts", "narrative", "compressed", "condensed", "recalled_facts"})
-
 _HEADER = re.compile(r"[^=]*\(([^()]*;[^()]*)\):$")
 
 
@@ -32,7 +30,7 @@ class Unit(NamedTuple):
 def units_of(context: Context) -> Iterator[Unit]:
     """The units of a context in its order: the lines of memory, and the messages but for the one to come."""
     for message, part in zip(context.messages, context.report.parts, strict=True):
-        if part in MEMORY_PARTS:
+        if part in context.report.blocks:
             yield from lines_as_units(message.content.split("\n"))
         elif part != "current":
             yield Unit(message_unit(message), is_line=False)

@@ -226,7 +226,7 @@ class PostedSummary(Value, frozen=True, kw_only=True):
     text: str = ""
 
 
-PostedShown: TypeAlias = Literal["auto", "always"]
+PostedMode: TypeAlias = Literal["auto", "always"]
 """When a context says what an agent posted: where it shows less than that covers, or always."""
 
 

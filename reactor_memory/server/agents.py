@@ -11,7 +11,7 @@ from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.messages import Messages
 from reactor_memory.features.sharing.models import Channel
 from reactor_memory.features.sharing.summaries import Summaries
-from reactor_memory.models.ledger import PostedShown
+from reactor_memory.models.ledger import PostedMode
 from reactor_memory.server import serializers
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.messages import from_agent, message_page
@@ -46,7 +46,7 @@ AfterMessageId = Annotated[
     ),
 ]
 WithSummaries = Annotated[
-    PostedShown,
+    PostedMode,
     QueryParameter(
         name="summaries",
         description="When to say what an agent posted: where the context shows less than it covers, or always.",

@@ -13,7 +13,7 @@ from reactor_memory.features.sharing.conversations import Conversations
 from reactor_memory.features.sharing.models import ListMode
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server import serializers
-from reactor_memory.server.idempotency import AnsweredRequests, Asked
+from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.messages import from_user
 from reactor_memory.server.paging import ServiceTokens, page
@@ -53,7 +53,7 @@ class ConversationController(Controller):
     ) -> Response[bodies.Conversation]:
         """A new conversation that the user owns."""
         self.limits.check_metadata(data.metadata)
-        asked = Asked(principal=principal, operation=("createConversation",), body=data)
+        asked = KeyedRequest(principal=principal, operation=("createConversation",), body=data)
         return await self.answered.once(idempotency_key, asked, partial(self._create, principal, data))
 
     async def _create(
@@ -85,7 +85,7 @@ class ConversationController(Controller):
         self, principal: Caller, conversation_id: ConversationId, idempotency_key: Key = None
     ) -> Response[bodies.Conversation]:
         """Bring back what was deleted together; for the owner."""
-        asked = Asked(
+        asked = KeyedRequest(
             principal=principal,
             operation=("restoreConversation", conversation_id),
             status=200,
@@ -112,7 +112,7 @@ class ConversationController(Controller):
         """
         if data.new_message is not None:
             self.limits.check_message(data.new_message, "newMessage.")
-        asked = Asked(
+        asked = KeyedRequest(
             principal=principal,
             operation=("forkConversation", conversation_id, message_id),
             body=data,

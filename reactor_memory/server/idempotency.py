@@ -58,7 +58,7 @@ def checked_key(key: str) -> str:
     return key
 
 
-class Asked(Value, frozen=True, kw_only=True):
+class KeyedRequest(Value, frozen=True, kw_only=True):
     """A request as it counts for its repetition: what is asked (`operation`, with the ids of the path) with what.
 
     `status` is the one of its answer. `group_id` is the group that the answer tells of, where it is known before.
@@ -83,7 +83,9 @@ class AnsweredRequests:
         self._access = access
         self._clock = clock
 
-    async def once(self, key: str | None, asked: Asked, deed: Callable[[str | None], Awaitable[T]]) -> Response[T]:
+    async def once(
+        self, key: str | None, asked: KeyedRequest, deed: Callable[[str | None], Awaitable[T]]
+    ) -> Response[T]:
         """The answer of `deed`, now or when it was first asked for. It gets the key that the ids of what it creates are
         to be made from (None: any).
 
@@ -131,7 +133,7 @@ class AnsweredRequests:
             await self._access.check_visible(principal, known.group_id)
         return Response(msgspec.Raw(known.body.encode()), status_code=known.status)
 
-    def _request(self, key: str, asked: Asked) -> AnsweredRequest:
+    def _request(self, key: str, asked: KeyedRequest) -> AnsweredRequest:
         now = self._clock()
         return AnsweredRequest(
             principal_id=asked.principal.principal_id,
@@ -144,7 +146,7 @@ class AnsweredRequests:
         )
 
 
-def _answered(request: AnsweredRequest, asked: Asked, answer: object) -> AnsweredRequest:
+def _answered(request: AnsweredRequest, asked: KeyedRequest, answer: object) -> AnsweredRequest:
     """What is kept of an answer. One that tells of a conversation that is new is the first of its group."""
     body = None if answer is None else msgspec.json.encode(answer).decode()
     group_id = request.group_id or getattr(answer, "id", None)

@@ -21,7 +21,7 @@ from reactor_memory.features.responses.reader import StreamEvent
 from reactor_memory.features.responses.response_streams import MAX_WAIT_SECONDS, ResponseStreams
 from reactor_memory.features.sharing import bodies
 from reactor_memory.server import event_ids, serializers
-from reactor_memory.server.idempotency import AnsweredRequests, Asked
+from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.server.parameters import Caller, ConversationId, Key, ResponseId
 
 RECONNECT_MILLISECONDS = 1000
@@ -79,7 +79,7 @@ class ResponseWritingController(Controller):
             )
             return serializers.response(started)
 
-        asked = Asked(
+        asked = KeyedRequest(
             principal=principal,
             operation=("startResponse", conversation_id),
             body=data,

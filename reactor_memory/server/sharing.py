@@ -12,7 +12,7 @@ from reactor_memory.features.sharing.members import Sharing
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server import serializers
 from reactor_memory.server.conversations import group_of
-from reactor_memory.server.idempotency import AnsweredRequests, Asked
+from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.server.paging import ServiceTokens, page
 from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit, MemberId, TransferId
 
@@ -39,7 +39,7 @@ class SharingController(Controller):
         idempotency_key: Key = None,
     ) -> Response[bodies.ConversationMembership]:
         """Give another user access to the conversation and its forks; for managers."""
-        asked = Asked(
+        asked = KeyedRequest(
             principal=principal,
             operation=("shareConversation", conversation_id),
             body=data,
@@ -79,7 +79,7 @@ class SharingController(Controller):
         idempotency_key: Key = None,
     ) -> Response[bodies.OwnershipTransfer]:
         """Offer the conversation and its forks to a member, who may accept; for the owner."""
-        asked = Asked(
+        asked = KeyedRequest(
             principal=principal,
             operation=("transferOwnership", conversation_id),
             body=data,
@@ -127,7 +127,7 @@ class TransferController(Controller):
         self, principal: Caller, transfer_id: TransferId, idempotency_key: Key = None
     ) -> Response[None]:
         """Own what was offered; the owner becomes a manager."""
-        asked = Asked(principal=principal, operation=("acceptOwnershipTransfer", transfer_id), status=204)
+        asked = KeyedRequest(principal=principal, operation=("acceptOwnershipTransfer", transfer_id), status=204)
         return await self.answered.once(idempotency_key, asked, partial(self._accept, principal, transfer_id))
 
     async def _accept(self, principal: Principal, transfer_id: str, request_key: str | None) -> None:
@@ -143,7 +143,7 @@ class TransferController(Controller):
         self, principal: Caller, transfer_id: TransferId, idempotency_key: Key = None
     ) -> Response[None]:
         """The same as deleting it."""
-        asked = Asked(principal=principal, operation=("refuseOwnershipTransfer", transfer_id), status=204)
+        asked = KeyedRequest(principal=principal, operation=("refuseOwnershipTransfer", transfer_id), status=204)
         return await self.answered.once(idempotency_key, asked, partial(self._decline, principal, transfer_id))
 
     async def _decline(self, principal: Principal, transfer_id: str, request_key: str | None) -> None:

@@ -37,7 +37,6 @@ LEAST, MOST, STEP = 250, 32_000, 250
 """Of the slider, in tokens."""
 
 BAR = 1000
-_MEMORY = frozenset({"facts", "narrative", "compressed", "condensed", "notes", "recalled_facts"})
 _HEAD_LINES = 2
 """With which every block of memory begins: its title, and that it is data."""
 
@@ -52,7 +51,7 @@ class Line(NamedTuple):
     is_new: bool
 
 
-class Shown(NamedTuple):
+class Entry(NamedTuple):
     """A message of the context. `is_cached`: the context of the turn before begins with the very same messages."""
 
     part: Part
@@ -70,6 +69,7 @@ class View(NamedTuple):
     parts: Sequence[Part]
     seqs: Sequence[int | None]
     budget: int | None
+    blocks: frozenset[Part] = frozenset()
     report: ContextReport | None = None
     replay: Replay | None = None
 
@@ -123,12 +123,12 @@ async def _view(studio: Studio, session: Session, message: str, budget: int | No
     found, owner = session.session_id, session.owner_id
     if turn is not None:
         replay = await studio.memory.replay(found, seq=turn, user_id=owner, budget=budget)
-        return View(replay.messages, replay.parts, replay.seqs, replay.budget, replay=replay)
+        return View(replay.messages, replay.parts, replay.seqs, replay.budget, replay.blocks, replay=replay)
     context = await studio.memory.preview(
         found, user_id=owner, message=message or None, budget=budget, on_overflow="drop_memory"
     )
     report = context.report
-    return View(context.messages, report.parts, report.seqs, report.budget, report=report)
+    return View(context.messages, report.parts, report.seqs, report.budget, report.blocks, report=report)
 
 
 async def _turns_around(studio: Studio, session: Session, turn: int | None) -> dict[str, int | None]:
@@ -179,16 +179,17 @@ def bar(tokens: Mapping[Part, int], budget: int) -> Markup:
     )
 
 
-def entries(view: View, before: Replay | None) -> Iterator[Shown]:
+def entries(view: View, before: Replay | None) -> Iterator[Entry]:
     """Each message with its lines and their sources, beside the context of the turn `before`."""
     cached = cached_prefix(view.messages, before.messages) if before else 0
     known = {line for message in before.messages for line in message.content.split("\n")} if before else None
     contents = {message.content for message in before.messages} if before else None
     sources = dict(view.report.sources) if view.report else {}
     for number, (part, message, seq) in enumerate(zip(view.parts, view.messages, view.seqs, strict=True)):
-        lines = list(_lines(message, _kept_sources(view.report, part, sources), known)) if part in _MEMORY else []
+        kept = _kept_sources(view.report, part, sources)
+        lines = list(_lines(message, kept, known)) if part in view.blocks else []
         is_new = contents is not None and not lines and message.content not in contents
-        yield Shown(part, message, seq, lines, number < cached, is_new)
+        yield Entry(part, message, seq, lines, number < cached, is_new)
 
 
 def _kept_sources(report: ContextReport | None, part: Part, sources: Mapping[Part, Any]) -> Sequence[Sequence[int]]:
@@ -221,7 +222,7 @@ def gone(view: View, before: Replay) -> Iterator[str]:
     """The lines of memory that the context of the turn before had, and this one has not."""
     have = {line for message in view.messages for line in message.content.split("\n")}
     for part, message in zip(before.parts, before.messages, strict=True):
-        if part in _MEMORY:
+        if part in before.blocks:
             yield from (line for line in message.content.split("\n") if line not in have)
 
 

@@ -15,7 +15,7 @@ from reactor_memory.models import Role, Session
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.features.notes.block import ShownNotes
+    from reactor_memory.features.notes.block import NotesBlock
 
 
 def block_sources_of(*sources: BlockSource | None) -> tuple[BlockSource, ...]:
@@ -38,14 +38,14 @@ class PinBlock:
         return verbatim_pins(rows.pins, self._memory_role)
 
 
-def notes_block_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> ShownNotes | None:
+def notes_block_of(database: Callable[[], Database], counter: MessageCounter, settings: Settings) -> NotesBlock | None:
     """None where no context shows notes."""
     if not settings.notes.enabled:
         return None
-    from reactor_memory.features.notes.block import NotesRenderer, ShownNotes
+    from reactor_memory.features.notes.block import NotesBlock, NotesRenderer
 
     renderer = NotesRenderer(count_text=counter.of_text, overhead=settings.tokens.overhead_per_message)
-    return ShownNotes(database(), renderer)
+    return NotesBlock(database(), renderer)
 
 
 def posted_block_of(

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from io import StringIO
 
 import pytest
 from dependency_injector import providers
+from rich.console import Console
 
 from reactor_memory import Memory, Message, Settings, open_memory
+from reactor_memory.cli.context_view import context_view, replay_view
 from reactor_memory.core.context.blocks import Block, Frame, Place, block_text
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.loading import LoadRequest
 from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.studio.context_page import View, entries
 from reactor_memory.wiring.container import Container
 
 pytestmark = pytest.mark.anyio
@@ -42,11 +47,12 @@ class Bookmarks:
 
 
 @asynccontextmanager
-async def talked(place: Place, rank: int, lines: int = 2) -> AsyncGenerator[Memory]:
+async def talked(place: Place, rank: int, lines: int = 2, record: str = "off") -> AsyncGenerator[Memory]:
     def configure(container: Container) -> None:
         container.block_sources.override(providers.Callable(lambda: (Bookmarks(container, place, rank, lines),)))
 
-    async with open_memory(Settings(store={"url": "memory://"}), configure=configure) as memory:
+    settings = Settings(store={"url": "memory://"}, context={"record": record})
+    async with open_memory(settings, configure=configure) as memory:
         for number in range(30):
             order = f"My order number {number} is A-{number:04}."
             await memory.save_history("s", [Message.user(order), Message.assistant("Noted.")])
@@ -92,3 +98,28 @@ async def test_of_an_unknown_session_nothing_is_brought() -> None:
     async with talked("first", rank=2) as memory:
         context = await memory.load_history("other", message="Hello?")
     assert context.report.parts == ("current",)
+
+
+async def test_views_tell_lines_of_a_block_from_messages() -> None:
+    """Whoever brings the block: the report says what is one."""
+    async with talked("first", rank=2) as memory:
+        context = await load(memory, 1000)
+        printed = StringIO()
+        Console(file=printed, width=120).print(context_view(context))
+    assert re.search(r"bookmarks +\d+ +2 lines +2\b", printed.getvalue())
+    view = View(context.messages, context.report.parts, context.report.seqs, 1000, context.report.blocks)
+    (block,) = (entry for entry in entries(view, None) if entry.part == "bookmarks")
+    assert [line.text for line in block.lines] == [HEADER, NOTICE, "- message 1 of 60", "- message 2 of 60"]
+
+
+async def test_a_replay_knows_its_blocks() -> None:
+    async with talked("first", rank=2, record="all") as memory:
+        context = await load(memory, 1000)
+        await memory.save_history("s", "And now?")
+        replay = await memory.replay("s", seq=61)
+        assert replay.is_exact
+        assert replay.blocks == context.report.blocks
+        assert "bookmarks" in replay.blocks
+        printed = StringIO()
+        Console(file=printed, width=120).print(replay_view(replay))
+        assert "- message 2 of 60" in printed.getvalue()

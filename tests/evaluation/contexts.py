@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reactor_memory.core.context.blocks import Frame
 from reactor_memory.core.context.report import Context, ContextReport, Part
 from reactor_memory.models import Message
 
@@ -11,6 +12,9 @@ class WordCounter:
 
     def count(self, text: str) -> int:
         return len(text.split())
+
+
+BLOCKS = ("facts", "narrative")
 
 
 def context_of(*parts: tuple[Part, Message]) -> Context:
@@ -24,5 +28,6 @@ def context_of(*parts: tuple[Part, Message]) -> Context:
         parts=tuple(part for part, _ in parts),
         offered={},
         kept=(),
+        frames=tuple([Frame(part=part, header="") for part in BLOCKS]),
     )
     return Context(messages=[message for _, message in parts], report=report)

@@ -16,10 +16,13 @@ from typing import Any
 import pytest
 
 from reactor_memory import Container, Memory, Message
+from reactor_memory.core.log.branches import ranges_between
+from reactor_memory.core.log.rows import branch_from
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionDeletedError, SharingConflictError
 from reactor_memory.features.items.operations import ItemChange, change_items
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.features.transfer.copy import SessionCopier
+from reactor_memory.models import BranchRange
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import memory
 from tests.proofs.random_talk import RandomTalk, own_words, remember_words
@@ -40,6 +43,12 @@ REPEATED = "It said"
 """How a text begins that repeats the words of others."""
 
 SEQS = ("seq", "source_seq", "start_seq", "end_seq", "covered_seq", "window_start_seq")
+
+OF_MESSAGES = ("seq", "source_seq")
+"""Columns that name the one message without which a row has no right to be."""
+
+LENGTHS = {("context_layouts", "seq"), ("load_records", "seq"), ("fact_corrections", "seq")}
+"""They say how long the session was then, and name no message."""
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -195,17 +204,34 @@ def said_first(message: Message) -> set[str]:
     return set() if message.content.startswith(REPEATED) else own_words(message.content)
 
 
+class Stored:
+    """What a database holds of conversations and their messages."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self.living: dict[tuple[str, str], int] = {}
+        self._branches: dict[str, tuple[BranchRange, ...]] = {}
+        for group, name, last, path in database.execute(
+            "SELECT group_id, conversation_id, last_seq, path FROM conversations WHERE purged_at IS NULL"
+        ):
+            self.living[group, name] = last
+            self._branches[name] = branch_from(name, path)
+        self.groups = {group for group, _ in self.living}
+        self._gone = set(
+            database.execute("SELECT conversation_id, seq FROM messages WHERE state IN ('erased', 'withdrawn')")
+        )
+
+    def is_gone(self, session_id: str, seq: int) -> bool:
+        """Whether this message of the branch was erased or withdrawn."""
+        parts = ranges_between(self._branches[session_id], seq - 1, seq)
+        return any((part.conversation_id, seq) in self._gone for part in parts)
+
+
 def faults_in(path: Path, history: History) -> Iterator[str]:
     with closing(sqlite3.connect(path)) as database:
-        living = {
-            (group, name): last
-            for group, name, last in database.execute(
-                "SELECT group_id, conversation_id, last_seq FROM conversations WHERE purged_at IS NULL"
-            )
-        }
+        stored = Stored(database)
         for table, columns in tables_of(database):
             rows = [dict(zip(columns, row, strict=True)) for row in database.execute(f'SELECT * FROM "{table}"')]
-            yield from (f"{table}: {fault}" for row in rows for fault in faults_of(table, row, living, history))
+            yield from (f"{table}: {fault}" for row in rows for fault in faults_of(table, row, stored, history))
 
 
 def tables_of(database: sqlite3.Connection) -> Iterator[tuple[str, Sequence[str]]]:
@@ -215,13 +241,9 @@ def tables_of(database: sqlite3.Connection) -> Iterator[tuple[str, Sequence[str]
         yield table, [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
 
 
-def faults_of(table: str, row: dict[str, Any], living: dict[tuple[str, str], int], history: History) -> Iterator[str]:
-    if table not in {"conversations", *ON_RECORD} and "conversation_id" in row:
-        last = living.get((row["group_id"], row["conversation_id"]))
-        if last is None:
-            yield f"belongs to a conversation that is gone: {row['conversation_id']}"
-        else:
-            yield from (f"{name} {row[name]} is behind the end" for name in SEQS if (row.get(name) or 0) > last)
+def faults_of(table: str, row: dict[str, Any], stored: Stored, history: History) -> Iterator[str]:
+    if table not in {"conversations", *ON_RECORD} and "group_id" in row:
+        yield from faults_of_owner(table, row, stored)
     if row.get("user_id") in history.gone_users and any(row.get(name) for name in OF_USERS):
         yield "belongs to a user who was erased"
     words = own_words(" ".join(str(value) for value in row.values() if isinstance(value, (str, bytes))))
@@ -229,3 +251,20 @@ def faults_of(table: str, row: dict[str, Any], living: dict[tuple[str, str], int
         yield f"holds erased words: {gone}"
     if table not in {"messages", "conversations"} and (gone := words & history.withdrawn):
         yield f"holds withdrawn words: {gone}"
+
+
+def faults_of_owner(table: str, row: dict[str, Any], stored: Stored) -> Iterator[str]:
+    """What is wrong with the group, the conversation or the message that the row belongs to."""
+    if "conversation_id" not in row:
+        if row["group_id"] is not None and row["group_id"] not in stored.groups:
+            yield f"belongs to a group that is gone: {row['group_id']}"
+        return
+    session_id = row["conversation_id"]
+    last = stored.living.get((row["group_id"], session_id))
+    if last is None:
+        yield f"belongs to a conversation that is gone: {session_id}"
+        return
+    yield from (f"{name} {row[name]} is behind the end" for name in SEQS if (row.get(name) or 0) > last)
+    for name in OF_MESSAGES if table != "messages" else ():
+        if row.get(name) and (table, name) not in LENGTHS and stored.is_gone(session_id, row[name]):
+            yield f"{name} {row[name]} of {session_id} is a message that is gone"

@@ -12,7 +12,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.sharing import answered_requests
 from reactor_memory.features.sharing.principals import AnsweredRequest, Principal
-from reactor_memory.server.idempotency import LEASE_MICROSECONDS, AnsweredRequests, Asked
+from reactor_memory.server.idempotency import LEASE_MICROSECONDS, AnsweredRequests, KeyedRequest
 from reactor_memory.server.problems import ProblemError
 from reactor_memory.server.request_ids import HEADER as REQUEST_ID
 from reactor_memory.wiring.container import Container
@@ -162,8 +162,8 @@ def requests(container: Container) -> AnsweredRequests:
     return AnsweredRequests(database=container.database(), access=container.access(), clock=container.clock())
 
 
-def asked(user_id: str, what: str = "createConversation") -> Asked:
-    return Asked(principal=Principal(user_id=user_id), operation=(what,))
+def asked(user_id: str, what: str = "createConversation") -> KeyedRequest:
+    return KeyedRequest(principal=Principal(user_id=user_id), operation=(what,))
 
 
 async def test_one_that_is_being_worked_on_is_told_apart(requests: AnsweredRequests, kind: str) -> None:
@@ -229,7 +229,7 @@ def later(clock: Callable[[], int]) -> Callable[[], int]:
 Deed = Callable[[str | None], Awaitable[Any]]
 
 
-async def _done_by_the_dying_and_the_next(container: Container, asked: Asked, deed: Deed) -> tuple[Any, Any]:
+async def _done_by_the_dying_and_the_next(container: Container, asked: KeyedRequest, deed: Deed) -> tuple[Any, Any]:
     """What two attempts came to, of which the first died after the deed."""
     database, access, clock = container.database(), container.access(), container.clock()
     dying = AnsweredRequests(database=DyingDatabase(database), access=access, clock=clock)
@@ -255,7 +255,7 @@ async def test_a_conversation_is_created_once_though_its_maker_died(container: C
         made = await container.conversations().create(principal, title="A", request_key=request_key)
         return made.conversation_id
 
-    asked = Asked(principal=principal, operation=("createConversation",))
+    asked = KeyedRequest(principal=principal, operation=("createConversation",))
     first, second = await _done_by_the_dying_and_the_next(container, asked, create)
     assert first == second
     assert await titles(service) == ["A"]
@@ -276,10 +276,12 @@ async def test_fork_and_offer_are_made_once_though_their_maker_died(container: C
         return (await container.sharing().offer(principal, conversation, "dave", request_key=request_key)).transfer_id
 
     forks = await _done_by_the_dying_and_the_next(
-        container, Asked(principal=principal, operation=("forkConversation", conversation)), fork
+        container, KeyedRequest(principal=principal, operation=("forkConversation", conversation)), fork
     )
     assert forks[0] == forks[1]
-    other_key = Asked(principal=Principal(user_id=service.user, client_id="bot"), operation=("transferOwnership",))
+    other_key = KeyedRequest(
+        principal=Principal(user_id=service.user, client_id="bot"), operation=("transferOwnership",)
+    )
     offers = await _done_by_the_dying_and_the_next(container, other_key, offer)
     assert offers[0] == offers[1]
     assert len((await service.get(f"/conversations/{conversation}/forks")).json()["data"]) == 2

@@ -11,7 +11,7 @@ from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.server.api_keys import KeyRing, new_key
-from reactor_memory.server.idempotency import AnsweredRequests, Asked
+from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.plugins import WITHOUT_DATABASE
@@ -42,7 +42,7 @@ async def repeat_request(container: Container) -> object:
     async def deed(request_key: str | None) -> None:
         raise AssertionError
 
-    return await requests.once("k", Asked(principal=ANN, operation=("x",)), deed)
+    return await requests.once("k", KeyedRequest(principal=ANN, operation=("x",)), deed)
 
 
 @each_row(

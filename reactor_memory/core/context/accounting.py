@@ -31,7 +31,7 @@ Entries: TypeAlias = list[tuple[Outcome, ReportEntry]]
 Sources: TypeAlias = tuple[tuple[int, ...], ...]
 
 
-class ShownPart(NamedTuple):
+class FittedPart(NamedTuple):
     """A part of the context. `entries` and `sources` account for all that was offered for it, when a report is read;
     `of` is what the feature said that brought it.
     """
@@ -58,7 +58,7 @@ class Heading(Value, frozen=True, kw_only=True):
     remarks: tuple[str, ...] = ()
 
 
-def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> ShownPart:
+def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> FittedPart:
     """A part that shows `cut` of the messages from `begin` on. What was cut off at its front is one entry.
 
     Nothing looks at `messages` later: the list may be the caller's, who goes on with it.
@@ -69,7 +69,7 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
         shown = [message for index, message in enumerate(offered, cut.start) if index not in cut.orphans]
     front = _entry(name, messages, begin, cut.start - 1, "over_budget", None) if begin < cut.start else None
     entries = partial(_cut_entries, name, front, offered, cut, cost)
-    return ShownPart(name, shown, cut.tokens, cut.end - begin, entries)
+    return FittedPart(name, shown, cut.tokens, cut.end - begin, entries)
 
 
 def _cut_entries(name: Part, front: ReportEntry | None, offered: Sequence[Message], cut: Cut, cost: Count) -> Entries:
@@ -88,13 +88,13 @@ def _cut_entries(name: Part, front: ReportEntry | None, offered: Sequence[Messag
     return entries + _runs(name, offered, range(len(offered)), fates, at=cut.start)
 
 
-def verbatim_part(verbatim: Verbatim, cut: Cut, cost: Count) -> ShownPart:
+def verbatim_part(verbatim: Verbatim, cut: Cut, cost: Count) -> FittedPart:
     """What stands as it is, and is cut only at its front."""
     messages = verbatim.messages
     entries = partial(_verbatim_entries, verbatim, cut, cost)
     sources = partial(_verbatim_sources, verbatim)
     shown = messages[cut.start : cut.end]
-    return ShownPart(verbatim.part, shown, cut.tokens, len(messages), entries, sources, verbatim)
+    return FittedPart(verbatim.part, shown, cut.tokens, len(messages), entries, sources, verbatim)
 
 
 def _verbatim_entries(verbatim: Verbatim, cut: Cut, cost: Count) -> Entries:
@@ -112,12 +112,12 @@ def _verbatim_sources(verbatim: Verbatim) -> Sources:
     return tuple([(seq,) for seq in verbatim.sources])
 
 
-def block_part(block: Block, message: Message | None, fitted: FittedBlock) -> ShownPart:
+def block_part(block: Block, message: Message | None, fitted: FittedBlock) -> FittedPart:
     """A block; its lines are accounted for by position."""
     name, lines = block.frame.part, block.lines
     entries = partial(_block_entries, name, lines, fitted.kept)
     shown = [message] if message else []
-    return ShownPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines), block.frame)
+    return FittedPart(name, shown, fitted.tokens, len(lines), entries, partial(_line_sources, lines), block.frame)
 
 
 def _block_entries(name: Part, lines: Sequence[BlockLine], kept: Sequence[int]) -> Entries:
@@ -133,10 +133,10 @@ def _line_sources(lines: Sequence[BlockLine]) -> Sources:
 
 def turn_part(
     offered: Sequence[Message], orphans: dict[int, OrphanReason], clamp: TurnClamp, fitted: FittedTurn, cost: Count
-) -> ShownPart:
+) -> FittedPart:
     """The current turn: `clamp` and `fitted` count without the orphans."""
     entries = partial(_turn_entries, offered, orphans, clamp, fitted, cost)
-    return ShownPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
+    return FittedPart("current", list(fitted.kept.values()), fitted.tokens, len(offered), entries)
 
 
 def _turn_entries(
@@ -150,10 +150,10 @@ def _turn_entries(
     return _runs("current", offered, range(len(offered)), fates)
 
 
-def message_part(name: Part, offered: Sequence[Message], shown: Sequence[Message], fates: Sequence[Fate]) -> ShownPart:
+def message_part(name: Part, offered: Sequence[Message], shown: Sequence[Message], fates: Sequence[Fate]) -> FittedPart:
     """A part whose messages, oldest first, were chosen one by one."""
     tokens = sum(fate.tokens for fate in fates if fate.outcome == "kept")
-    return ShownPart(name, shown, tokens, len(offered), partial(_message_entries, name, offered, fates))
+    return FittedPart(name, shown, tokens, len(offered), partial(_message_entries, name, offered, fates))
 
 
 def _message_entries(name: Part, offered: Sequence[Message], fates: Sequence[Fate]) -> Entries:
@@ -220,14 +220,14 @@ def _lines(part: Part, lines: Sequence[BlockLine], indices: Sequence[int], *, ke
     )
 
 
-def make_context(heading: Heading, shown: Iterable[ShownPart], *, system: str | None = None) -> Context:
+def make_context(heading: Heading, shown: Iterable[FittedPart], *, system: str | None = None) -> Context:
     """The messages of all parts in their order, and what makes the report over them."""
     shown = [part for part in shown if part.offered]
     messages = [message for part in shown for message in part.messages]
     return Context(messages=messages, report=partial(_report, heading, shown, tuple(messages)), system=system)
 
 
-def _report(heading: Heading, shown: Sequence[ShownPart], messages: Sequence[Message]) -> ContextReport:
+def _report(heading: Heading, shown: Sequence[FittedPart], messages: Sequence[Message]) -> ContextReport:
     names: list[Part] = []
     entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
     for part in shown:
@@ -280,7 +280,7 @@ def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(merged)
 
 
-def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
+def _breakpoints(shown: Sequence[FittedPart]) -> tuple[int, ...]:
     """After the memory, and after the window that follows it."""
     names = [part.name for part in shown]
     memory = sum(len(part.messages) for part in shown if _is_memory(part))
@@ -288,7 +288,7 @@ def _breakpoints(shown: Sequence[ShownPart]) -> tuple[int, ...]:
     return tuple(sorted({memory, memory + window} - {0}))
 
 
-def _is_memory(part: ShownPart) -> bool:
+def _is_memory(part: FittedPart) -> bool:
     """Whether a part stands before the window."""
     if isinstance(part.of, Frame):
         return part.of.place != "last"

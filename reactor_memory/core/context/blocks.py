@@ -120,7 +120,7 @@ def block_text(frame: Frame, lines: Sequence[str]) -> str:
     return f"{frame.header}\n{frame.notice}\n{lines_text(lines)}"
 
 
-def shown_text(block: Block, kept: Sequence[int]) -> str:
+def fitted_text(block: Block, kept: Sequence[int]) -> str:
     """`block_text` of the lines at the positions `kept`."""
     frame, lines = block.frame, block.lines
     if isinstance(lines, BlockLines) and len(kept) == len(lines):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from reactor_memory.core.context.accounting import (
     Fate,
+    FittedPart,
     Heading,
-    ShownPart,
     block_part,
     cut_part,
     make_context,
@@ -22,7 +22,7 @@ from reactor_memory.core.context.accounting import (
     turn_part,
     verbatim_part,
 )
-from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit_blocks, shown_text
+from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit_blocks, fitted_text
 from reactor_memory.core.context.current_turn import Count, CountText, FittedTurn, TurnClamp
 from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
 from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
@@ -55,7 +55,7 @@ def assemble(
     turn = _current_turn(current, limits.overhead, count, count_text)
     verbatim = [message for part in draft.verbatim for message in part.messages]
     protected, fitted, room = _protect(verbatim, turn.clamp, limits, cost)
-    shown: list[ShownPart] = []
+    shown: list[FittedPart] = []
     kept = _kept_beside_earlier(draft, window_end, limits, cost)
     if draft.blocks or draft.earlier:
         most, enough = int(limits.window_min_share * room), limits.recent_message_count
@@ -68,7 +68,7 @@ def assemble(
         shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
     shown += _verbatim_parts(draft.verbatim, protected, cost)
     window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
-    behind: Sequence[ShownPart] = ()
+    behind: Sequence[FittedPart] = ()
     if draft.earlier or draft.blocks_at("last"):
         window, behind = _bring_back(draft, window, kept, room, limits, cost, count_text)
     shown += (cut_part("window", draft.window, 0, window, cost), *behind)
@@ -180,7 +180,7 @@ def _give_up_verbatim(verbatim: Sequence[Message], tokens: int, least: int, limi
     return without_oldest(verbatim, limits.budget - least, cost)
 
 
-def _verbatim_parts(parts: Sequence[Verbatim], protected: Cut, cost: Count) -> Iterator[ShownPart]:
+def _verbatim_parts(parts: Sequence[Verbatim], protected: Cut, cost: Count) -> Iterator[FittedPart]:
     """`protected` counts the messages of all parts."""
     begin = 0
     for part in parts:
@@ -229,18 +229,18 @@ def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountT
     )
 
 
-def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> ShownPart:
+def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> FittedPart:
     message = None
     if fitted.kept:
         role = block.frame.role or limits.memory_role
         tokens = fitted.tokens - limits.overhead
-        message = Message(role=role, content=shown_text(block, fitted.kept), token_count=tokens)
+        message = Message(role=role, content=fitted_text(block, fitted.kept), token_count=tokens)
     return block_part(block, message, fitted)
 
 
 def _bring_back(
     draft: Draft, window: Cut, kept: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
-) -> tuple[Cut, Sequence[ShownPart]]:
+) -> tuple[Cut, Sequence[FittedPart]]:
     """What comes back, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
     left = room - kept
     behind = draft.blocks_at("last")
@@ -283,7 +283,7 @@ def _best_turns(messages: Sequence[Message], room: int, cost: Count) -> Sequence
     return sorted(kept, key=lambda message: message.seq or 0)
 
 
-def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequence[Message], cost: Count) -> ShownPart:
+def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequence[Message], cost: Count) -> FittedPart:
     offered = sorted(earlier.messages, key=lambda message: message.seq or 0)
     orphans = turns.find_orphans(offered)
     unseen = {message.seq for message in _unseen(draft, earlier, window)}

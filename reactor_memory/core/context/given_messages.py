@@ -50,11 +50,12 @@ def answer_of(given: MessagesLike, *, field: str = "answer") -> tuple[Message, .
         return (Message.assistant(given),)
     if isinstance(given, Message):
         return (given,)
-    items: tuple[Any, ...] = (given,) if _is_one(given) else _items(field, given)
+    is_one = _is_one(given)
+    items: tuple[Any, ...] = (given,) if is_one else _items(field, given)
     if any(isinstance(item, str) for item in items):
         raise InvalidMessageError(field, "holds texts; join them into one")
     said = forms.said_by_model(items)
-    return messages_of(said or (items[0] if _is_one(given) else items), field=field)
+    return messages_of(said or (items[0] if is_one else items), field=field)
 
 
 def message_of(given: MessageLike, *, field: str = "message") -> Message:

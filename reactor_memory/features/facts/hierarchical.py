@@ -30,7 +30,7 @@ class Hierarchical:
 
     def __call__(self, request: PlanRequest) -> Plan:
         session = request.rows.session
-        if session is None or (_is_short(request, session) and not _is_told(request)):
+        if session is None or (_is_short(request, session) and not _begins_in_memory(request)):
             return take_last(request, "none")
         layout = request.rows.layout or _everything(request)
         if _still_holds(request, layout):
@@ -83,7 +83,7 @@ def _is_short(request: PlanRequest, session: Session) -> bool:
     return session.last_seq <= request.limits.trigger_message_count
 
 
-def _is_told(request: PlanRequest) -> bool:
+def _begins_in_memory(request: PlanRequest) -> bool:
     """Whether the session begins with messages that are out of view, and memory speaks for them."""
     summary, messages = request.rows.summary, request.rows.messages
     return summary is not None and summary.covered_seq > 0 and (not messages or (messages[0].seq or 1) > 1)

@@ -35,7 +35,7 @@ MOST_LINES = 2048
 """What so many lines and facts say is remembered (16 MB): when a window moves, all but a few are those of before."""
 
 
-class _Told(NamedTuple):
+class _Quotations(NamedTuple):
     """The words of a line of quotations, alone and side by side, what they do, and the most that they were worth."""
 
     words: frozenset[str]
@@ -51,12 +51,12 @@ def revalued(lines: Iterable[tuple[BlockLine, tuple[Fact, ...]]]) -> list[float]
     tells anew. The one told anew is worth little then; what a user ruled keeps its worth.
     """
     values: list[float] = []
-    told: dict[int, _Told] = {}
+    told: dict[int, _Quotations] = {}
     about: defaultdict[Pair, deque[int]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
     for place, (line, facts) in enumerate(lines):
         values.append(line.value)
         if facts and facts[0].salience:
-            new = _told(facts)
+            new = _quotations(facts)
             older = {at: told[at] for pair in new.pairs for at in about.get(pair, ())}
             told[place] = _revalue(place, new, older, values)
             for pair in new.pairs:
@@ -89,8 +89,8 @@ def _naming(sentence: Sentence) -> Iterator[str]:
 
 
 @memo(maxsize=MOST_LINES)
-def _told(facts: tuple[Fact, ...]) -> _Told:
-    return _Told(
+def _quotations(facts: tuple[Fact, ...]) -> _Quotations:
+    return _Quotations(
         words=frozenset(word for fact in facts for said in read_sentences(fact.value) for word in said.content),
         pairs=frozenset[Pair]().union(*(word_pairs(fact.value) for fact in facts)),
         by_user=all(fact.said_by == "user" for fact in facts),
@@ -99,7 +99,7 @@ def _told(facts: tuple[Fact, ...]) -> _Told:
     )
 
 
-def _revalue(place: int, new: _Told, older: Mapping[int, _Told], values: list[float]) -> _Told:
+def _revalue(place: int, new: _Quotations, older: Mapping[int, _Quotations], values: list[float]) -> _Quotations:
     """What stands at `place`, beside the older lines about the same; `values` by the place of a line."""
     corrects = new.corrects or (new.by_user and any(old.settles and _is_about(new, old) for old in older.values()))
     anew = {at: old for at, old in older.items() if _tells_anew(new, old)}
@@ -112,7 +112,7 @@ def _revalue(place: int, new: _Told, older: Mapping[int, _Told], values: list[fl
     return new._replace(corrects=corrects, value=values[place])
 
 
-def _is_about(new: _Told, old: _Told) -> bool:
+def _is_about(new: _Quotations, old: _Quotations) -> bool:
     """Whether a line that bears no word of a correction is about the thing of an older one, and not only about
     something that many things have, such as an airline.
     """
@@ -120,6 +120,6 @@ def _is_about(new: _Told, old: _Told) -> bool:
     return shared > 1 or shared >= SIDE_BY_SIDE * len(old.pairs)
 
 
-def _tells_anew(new: _Told, old: _Told) -> bool:
+def _tells_anew(new: _Quotations, old: _Quotations) -> bool:
     said_again = len(new.words & old.words) >= MOSTLY * len(old.words) and not new.words < old.words
     return said_again and len(new.pairs & old.pairs) >= SIDE_BY_SIDE * len(old.pairs)

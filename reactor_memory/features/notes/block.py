@@ -44,7 +44,7 @@ class NotesRenderer:
         return Block(frame=NOTES, lines=lines, tokens=self._count_text(whole) + self._overhead)
 
 
-class ShownNotes:
+class NotesBlock:
     """`BlockSource`: the notes that an agent keeps about a user, as they are now. Another session may have changed
     them since the last turn.
     """

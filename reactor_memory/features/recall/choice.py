@@ -81,7 +81,7 @@ class Wanted(NamedTuple):
     anchors: tuple[str, ...]
 
 
-class Shown(Value, frozen=True, kw_only=True):
+class VisibleContext(Value, frozen=True, kw_only=True):
     """What the context shows without recall: lines of its blocks, and its window.
 
     The messages from `first_safe` on would stay in the window even if recall took all its room.
@@ -112,7 +112,7 @@ def query_terms(text: str, named: Iterable[Name]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
 
 
-def wanted(findings: IndexAnswer, named: Sequence[Name], shown: Shown, room: int) -> Wanted:
+def wanted(findings: IndexAnswer, named: Sequence[Name], shown: VisibleContext, room: int) -> Wanted:
     """What of the findings is worth reading to fill `room` tokens, and the places beside it."""
     scores = _Scores(findings)
     telling = [set(name.terms) for name in _telling(named, findings)]
@@ -180,7 +180,7 @@ def _runs(messages: Sequence[Message], ranges: Sequence[tuple[int, int]]) -> Ite
 def choose(
     findings: IndexAnswer,
     named: Sequence[Name],
-    shown: Shown,
+    shown: VisibleContext,
     facts: Sequence[Fact],
     messages: Sequence[Message],
     room: int,

@@ -23,7 +23,7 @@ from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, Summa
 from reactor_memory.core.ports.requests import IndexAnswer, RecallQuery
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.recall.choice import Recalled, Shown, choose, joint, query_terms, wanted
+from reactor_memory.features.recall.choice import Recalled, VisibleContext, choose, joint, query_terms, wanted
 from reactor_memory.features.recall.entries import attributed, message_entries, searchable
 from reactor_memory.features.recall.gate import Name, known, names, outside
 from reactor_memory.features.recall.ranking import Postings, joined, scored
@@ -107,7 +107,7 @@ class Recaller:
         """`draft` with what was recalled. `context` is what it looks like without."""
         most = int(self._options.share * context.report.budget)
         room = min(most, room_in(context, count=self._cost, with_memory=question.unknown is None))
-        shown = shown_by(context, draft, room, count=self._cost)
+        shown = visible_in(context, draft, room, count=self._cost)
         try:
             with anyio.fail_after(RECALL_SECONDS):
                 recalled = await self._recalled(question, session, user_id, draft, shown, room)
@@ -140,7 +140,7 @@ class Recaller:
         session: Session,
         user_id: str | None,
         draft: Draft,
-        shown: Shown,
+        shown: VisibleContext,
         room: int,
     ) -> Recalled:
         findings = await self._findings(question, session, user_id, draft)
@@ -229,7 +229,7 @@ def window_of(context: Context) -> list[Message]:
     return [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
 
 
-def shown_by(context: Context, draft: Draft, room: int, *, count: Callable[[Message], int]) -> Shown:
+def visible_in(context: Context, draft: Draft, room: int, *, count: Callable[[Message], int]) -> VisibleContext:
     """What `context` shows, and from where on its window would stay if recall took `room` tokens."""
     window = window_of(context)
     excess = room - (context.report.budget - context.report.total_tokens)
@@ -241,7 +241,7 @@ def shown_by(context: Context, draft: Draft, room: int, *, count: Callable[[Mess
     newest = (kept[0].seq or 0) if kept else LARGEST
     first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else LARGEST)
     lines = frozenset(line.text for block in draft.blocks_at("memory") for line in block.lines)
-    return Shown(lines=lines, window=tuple(window), first_safe=first_safe)
+    return VisibleContext(lines=lines, window=tuple(window), first_safe=first_safe)
 
 
 def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draft:

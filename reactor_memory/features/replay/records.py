@@ -34,15 +34,16 @@ _NOT_KEPT: frozenset[Part] = frozenset({"notes"})
 """Notes belong to a user, not to a session: a record would keep them when the user is forgotten."""
 
 
-class Shown(Value, frozen=True, kw_only=True, omit_defaults=True):
+class RecordedMessage(Value, frozen=True, kw_only=True, omit_defaults=True):
     """A message of a context: one of the log (`seq`), one of the turn to come (`ahead`, from 0), a text, or nothing if
-    the record does not keep it.
+    the record does not keep it. `is_block`: the text is the lines of a block.
     """
 
     part: Part
     seq: int | None = None
     ahead: int | None = None
     message: JsonObject | None = None
+    is_block: bool = False
 
 
 class LoadRecord(Value, frozen=True, kw_only=True):
@@ -58,7 +59,7 @@ class LoadRecord(Value, frozen=True, kw_only=True):
     settings_fingerprint: str
     tokenizer: str
     digest: str
-    shown: tuple[Shown, ...]
+    shown: tuple[RecordedMessage, ...]
     created_at: int
 
 
@@ -130,19 +131,19 @@ def text_sha256(messages: Sequence[Message]) -> str:
     return hashlib.sha256(messages[0].content.encode(errors="surrogatepass")).hexdigest() if messages else ""
 
 
-def entries_of(context: Context) -> Iterator[Shown]:
+def entries_of(context: Context) -> Iterator[RecordedMessage]:
     """How each message of a context can be made again."""
     report, ahead = context.report, count()
     whole = _whole_parts(report)
     for part, seq, message in zip(report.parts, report.seqs, context.messages, strict=True):
         if part in _NOT_KEPT:
-            yield Shown(part=part)
+            yield RecordedMessage(part=part)
         elif part in whole and seq is not None:
-            yield Shown(part=part, seq=seq)
+            yield RecordedMessage(part=part, seq=seq)
         elif part in whole and part == _CURRENT:
-            yield Shown(part=part, ahead=next(ahead))
+            yield RecordedMessage(part=part, ahead=next(ahead))
         else:
-            yield Shown(part=part, message=_stored_form(message))
+            yield RecordedMessage(part=part, message=_stored_form(message), is_block=part in report.blocks)
 
 
 def _whole_parts(report: ContextReport) -> frozenset[Part]:

@@ -14,7 +14,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.database.operations import Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.replay.records import LoadRecord, Shown, read_records, same_digest, text_sha256
+from reactor_memory.features.replay.records import LoadRecord, RecordedMessage, read_records, same_digest, text_sha256
 from reactor_memory.models import Message, Session, Value
 
 NO_RECORD = "no record of this load was kept (context.record): its summaries and its window were made again"
@@ -27,7 +27,8 @@ class Replay(Value, frozen=True, kw_only=True):
     """The context of the turn that began with message `seq`.
 
     `is_exact`: byte for byte what the model saw, proven by the digest of the record. Else `missing` says what is not as
-    it was. `parts` and `seqs` are those of the messages; `budget` (tokens) and `query` those of the record.
+    it was. `parts` and `seqs` are those of the messages, `blocks` the parts that are blocks of lines; `budget` (tokens)
+    and `query` those of the record.
     """
 
     session_id: str
@@ -41,6 +42,7 @@ class Replay(Value, frozen=True, kw_only=True):
     budget: int | None = None
     query: str | None = None
     created_at: int | None = None
+    blocks: frozenset[Part] = frozenset()
 
 
 class Replayer:
@@ -128,6 +130,7 @@ class Replayer:
             missing=tuple(missing),
             digest=report.digest,
             budget=budget,
+            blocks=report.blocks,
         )
 
 
@@ -181,10 +184,11 @@ def replayed(session_id: str, seq: int, record: LoadRecord, stored: Mapping[int,
         budget=record.budget,
         query=record.query,
         created_at=record.created_at,
+        blocks=frozenset([each.part for each, _ in kept if each.is_block]),
     )
 
 
-def _message_of(shown: Shown, seq: int, stored: Mapping[int, Message]) -> Message | None:
+def _message_of(shown: RecordedMessage, seq: int, stored: Mapping[int, Message]) -> Message | None:
     if shown.message is not None:
         return msgspec.convert(shown.message, Message)
     if shown.seq is None and shown.ahead is None:
@@ -192,7 +196,7 @@ def _message_of(shown: Shown, seq: int, stored: Mapping[int, Message]) -> Messag
     return stored.get(shown.seq if shown.seq is not None else seq + (shown.ahead or 0))
 
 
-def _missing(shown: Shown, seq: int) -> str:
+def _missing(shown: RecordedMessage, seq: int) -> str:
     if shown.seq is None and shown.ahead is None:
         return f"{shown.part}: records do not keep them"
     return f"message {shown.seq if shown.seq is not None else seq + (shown.ahead or 0)} is gone"

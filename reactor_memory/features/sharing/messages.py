@@ -37,7 +37,7 @@ from reactor_memory.models import (
     is_kept_by_author,
     is_posted_summary,
 )
-from reactor_memory.models.ledger import PostedShown
+from reactor_memory.models.ledger import PostedMode
 
 CONTINUED = 200
 """Messages of the log that follow at most, if nobody says how many."""
@@ -183,7 +183,7 @@ class Messages:
         limit: int | None = None,
         after_message_id: str | None = None,
         report: bool = False,
-        summaries: PostedShown = "auto",
+        summaries: PostedMode = "auto",
     ) -> SharedContext:
         """The context of `ConversationManager.load_history`, of at most `limit` messages: the oldest of the window
         leave first; with `after_message_id` instead the messages of the log behind that one, in order, without posted

@@ -12,7 +12,7 @@ from reactor_memory.features.recall.choice import (
     MAX_QUERY_TERMS,
     MAX_TURN_MESSAGES,
     Recalled,
-    Shown,
+    VisibleContext,
     choose,
     query_terms,
     wanted,
@@ -23,7 +23,7 @@ from reactor_memory.features.recall.ranking import Postings, scored
 from reactor_memory.models import LARGEST, Message, ToolCall
 from reactor_memory.models.ledger import Fact
 
-NOTHING_SHOWN = Shown(lines=frozenset(), window=(), first_safe=LARGEST)
+NOTHING_SHOWN = VisibleContext(lines=frozenset(), window=(), first_safe=LARGEST)
 
 
 def turn(number: int, question: str, answer: str) -> tuple[Message, Message]:
@@ -51,7 +51,7 @@ def recalled(
     query: str,
     *,
     room: int = 1000,
-    shown: Shown = NOTHING_SHOWN,
+    shown: VisibleContext = NOTHING_SHOWN,
     log: tuple[Message, ...] = LOG,
     facts: tuple[Fact, ...] = FACTS,
 ) -> Recalled:
@@ -128,7 +128,7 @@ def test_what_holds_whole_name_wins_over_what_shares_more_words() -> None:
 
 
 def test_a_line_of_the_block_comes_after_older_ones_only() -> None:
-    shown = Shown(lines=frozenset({"bookTable: Blue Door; time=seven"}), window=(), first_safe=LARGEST)
+    shown = VisibleContext(lines=frozenset({"bookTable: Blue Door; time=seven"}), window=(), first_safe=LARGEST)
     found = recalled("the table at Blue Door", shown=shown)
     assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
     assert found.answering == {"bookTable: Blue Door; time=seven"}
@@ -136,7 +136,7 @@ def test_a_line_of_the_block_comes_after_older_ones_only() -> None:
 
 def test_beside_an_answer_in_the_window_the_rest_stays_away() -> None:
     window = turn(5, "The table at Blue Door at seven for six people named Smith", "yes")
-    shown = Shown(lines=frozenset(), window=window, first_safe=9)
+    shown = VisibleContext(lines=frozenset(), window=window, first_safe=9)
     log = (*turn(1, "people like the weather", "yes"), *LOG[2:4], *window)
     assert (
         recalled("Is the table at Blue Door at seven for six people named Smith?", shown=shown, log=log, facts=())
@@ -145,7 +145,7 @@ def test_beside_an_answer_in_the_window_the_rest_stays_away() -> None:
 
 
 def test_facts_of_the_window_are_told_last_but_not_recalled() -> None:
-    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
+    shown = VisibleContext(lines=frozenset(), window=LOG[4:], first_safe=5)
     lines = recalled("Blue Door", shown=shown).lines
     assert [line.text for line in lines] == [
         "bookTable: Blue Door; time=seven",
@@ -155,7 +155,7 @@ def test_facts_of_the_window_are_told_last_but_not_recalled() -> None:
 
 
 def test_a_newer_shown_line_is_repeated_after_an_old_turn() -> None:
-    shown = Shown(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=LARGEST)
+    shown = VisibleContext(lines=frozenset({"taxi: Blue Door"}), window=(), first_safe=LARGEST)
     log = LOG[:4]
     found = recalled("the Blue Door", shown=shown, log=log, facts=FACTS[2:])
     assert seqs(found) == [1, 2]
@@ -163,14 +163,14 @@ def test_a_newer_shown_line_is_repeated_after_an_old_turn() -> None:
 
 
 def test_a_returning_message_is_repeated_behind_lines_it_corrects() -> None:
-    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=LARGEST)
+    shown = VisibleContext(lines=frozenset(), window=LOG[4:], first_safe=LARGEST)
     found = recalled("the Blue Door", shown=shown)
     assert 5 in seqs(found)
     assert found.lines[-1].source_seqs == (5,)
 
 
 def test_nothing_is_told_again_if_nothing_comes_back() -> None:
-    shown = Shown(lines=frozenset(), window=LOG[4:], first_safe=5)
+    shown = VisibleContext(lines=frozenset(), window=LOG[4:], first_safe=5)
     assert recalled("Blue Door", shown=shown, facts=(), room=9) == Recalled()
 
 
@@ -212,7 +212,7 @@ def test_a_windows_call_is_repeated_and_what_failed_is_marked() -> None:
         called(14, place="Blue Door", time="20:00"),
         Message.tool('{"success": true}', tool_call_id="c14", seq=15),
     )
-    shown = Shown(lines=frozenset(), window=window, first_safe=9)
+    shown = VisibleContext(lines=frozenset(), window=window, first_safe=9)
     lines = recalled("When is the table at Blue Door?", shown=shown, log=(*LOG, *window)).lines
     assert lines[-1].text == "bookTable: Blue Door; 20:00"
     assert lines[-1].source_seqs == (14,)

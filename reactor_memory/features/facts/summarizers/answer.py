@@ -44,7 +44,7 @@ class _AnsweredFact(_Answered):
     failed: bool = False
 
 
-class _Told(_Answered):
+class _WithNarrative(_Answered):
     narrative: str = ""
     headline: str = ""
 
@@ -63,9 +63,11 @@ def parse_answer(text: str) -> Extraction:
         if isinstance(listed, list):
             given = cast("list[Any]", listed)
             facts = [fact for each in given[:MAX_FACTS] if (fact := _valid(_AnsweredFact, each)) is not None]
-            told = _valid(_Told, {"narrative": answer.get("narrative"), "headline": answer.get("headline") or ""})
+            told = _valid(
+                _WithNarrative, {"narrative": answer.get("narrative"), "headline": answer.get("headline") or ""}
+            )
             if facts or (told is not None and not given):
-                return _extraction(facts, told or _Told())
+                return _extraction(facts, told or _WithNarrative())
     raise SummarizationError("malformed", "the answer is not what was asked for: no JSON with facts")
 
 
@@ -136,7 +138,7 @@ def _decoded(json: str) -> object:
         return None
 
 
-def _extraction(answered: list[_AnsweredFact], told: _Told) -> Extraction:
+def _extraction(answered: list[_AnsweredFact], told: _WithNarrative) -> Extraction:
     return Extraction(
         facts=tuple(fact for fact in map(_fact, answered) if _is_usable(fact)),
         narrative=_clean(told.narrative),

@@ -97,7 +97,7 @@ class LanguageModelSummarizer:
         request = await anyio.to_thread.run_sync(
             lambda: build_condense_request(tuple(records_of(messages)), prompt, max_tokens=max_tokens)
         )
-        reply, usage = await self._asked(request)
+        reply, usage = await self._reply_to(request)
         with _at_the_cost_of(usage):
             return Condensed(text=await anyio.to_thread.run_sync(parse_condensed, _usable(reply)), usage=usage)
 
@@ -112,11 +112,11 @@ class LanguageModelSummarizer:
         return [request(chunk) for chunk in chunks(messages, room, self._counter)]
 
     async def _ask(self, request: Request) -> Extraction:
-        reply, usage = await self._asked(request)
+        reply, usage = await self._reply_to(request)
         with _at_the_cost_of(usage):
             return replace(await anyio.to_thread.run_sync(_extraction, reply), usage=usage)
 
-    async def _asked(self, request: Request) -> tuple[Reply, Usage]:
+    async def _reply_to(self, request: Request) -> tuple[Reply, Usage]:
         """The reply, and what it cost, estimated where the provider does not tell."""
         reply = await self._client.ask(request)
         if reply.usage.total:

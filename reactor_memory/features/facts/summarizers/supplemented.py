@@ -14,7 +14,7 @@ from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.words import read_sentences
 
-TOLD = 0.6
+REPEATED_SHARE = 0.6
 """What says so many of the words of a quotation, and all of its details, makes it needless."""
 
 
@@ -68,7 +68,7 @@ def _is_repeated(fact: Fact, told: Mapping[int, set[str]]) -> bool:
     sentences = read_sentences(fact.value)
     content = frozenset[str]().union(*(sentence.content for sentence in sentences))
     details = {detail for sentence in sentences for detail in sentence.details}
-    return bool(content) and details <= words and len(content & words) >= TOLD * len(content)
+    return bool(content) and details <= words and len(content & words) >= REPEATED_SHARE * len(content)
 
 
 def _words(text: str) -> Iterator[str]:

@@ -53,7 +53,7 @@ STATED = 0.115
 CONFIRMED = 0.075
 
 
-class Told(NamedTuple):
+class ReadMessage(NamedTuple):
     """A message, read: its sentences, their details, all their words, those that say something of their own."""
 
     message: Message
@@ -100,7 +100,7 @@ class Talk:
     def __init__(self, messages: Iterable[Message], speakers: frozenset[str] = frozenset()) -> None:
         talked = (message for message in messages if message.role in ("user", "assistant", "agent"))
         self.speakers = speakers
-        self.told = [_told(message, speakers) for message in talked if message.content]
+        self.told = [_read(message, speakers) for message in talked if message.content]
 
     @cached_property
     def formulas(self) -> frozenset[str]:
@@ -118,7 +118,7 @@ class Talk:
         """How much a message matters, from 0 to 1."""
         return self._of_user(index) if self.told[index].by_user else self._of_model(index)
 
-    def led_to(self, index: int, depth: int = MAX_CHAIN) -> tuple[Told, ...]:
+    def led_to(self, index: int, depth: int = MAX_CHAIN) -> tuple[ReadMessage, ...]:
         """Earlier proposals that message `index` only adjusts, with the replies to them: what it says builds on them.
 
         Either the user did not accept the proposal, or did, and now something else has to do instead.
@@ -184,7 +184,7 @@ class Talk:
         added = reply.words - told.words - {word.removesuffix("'s").removesuffix("’s") for word in told.words}
         return at_once and not reply.message.tool_calls and bool(added & NOTED) and added - STOP_WORDS <= NOTING
 
-    def _reply(self, index: int) -> Told | None:
+    def _reply(self, index: int) -> ReadMessage | None:
         return self.told[index + 1] if index + 1 < len(self.told) else None
 
     def _is_done(self, index: int) -> bool:
@@ -199,10 +199,10 @@ class Talk:
         return _share(self.told[index].details, frozenset[str]().union(*(told.words for told in earlier)))
 
 
-def _told(message: Message, speakers: frozenset[str]) -> Told:
+def _read(message: Message, speakers: frozenset[str]) -> ReadMessage:
     """The names of those who speak are no details: they only say who."""
     sentences = tuple(read_sentences(message.content))
-    return Told(
+    return ReadMessage(
         message=message,
         sentences=sentences,
         details=frozenset(detail for sentence in sentences for detail in sentence.details) - speakers,
@@ -211,7 +211,7 @@ def _told(message: Message, speakers: frozenset[str]) -> Told:
     )
 
 
-def _accepts(reply: Told | None) -> bool:
+def _accepts(reply: ReadMessage | None) -> bool:
     return reply is not None and reply.by_user and bool(AFFIRMATION.match(reply.text))
 
 

@@ -33,7 +33,7 @@ from reactor_memory.features.facts.summarizers.statements import (
     statement_of,
     telling,
 )
-from reactor_memory.features.facts.summarizers.talk import Talk, Told
+from reactor_memory.features.facts.summarizers.talk import ReadMessage, Talk
 from reactor_memory.models import Message, Role
 from reactor_memory.models.ledger import NOTED_SALIENCE, Act, Category, Fact
 from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times
@@ -90,13 +90,13 @@ class Row(NamedTuple):
     """What the memory keeps of one message; `before` are the earlier messages that it settles."""
 
     anchor: str
-    told: Told
+    told: ReadMessage
     salience: float
     statements: Sequence[Statement] = ()
     is_agreed: bool = False
     is_noted: bool = False
     by_names: bool = False
-    before: tuple[Told, ...] = ()
+    before: tuple[ReadMessage, ...] = ()
 
     @property
     def content(self) -> frozenset[str]:
@@ -150,7 +150,7 @@ def _row(talk: Talk, index: int, data: frozenset[str], speakers: Mapping[Role, s
     return Row(anchor, told, salience * _beside(told, data), statements)
 
 
-def _is_told_otherwise(statement: Statement) -> bool:
+def _is_fact_of_its_own(statement: Statement) -> bool:
     """What rules something, or is nothing but ``my X is Y``, is a fact of its own. Of numbers of orders and the like
     there may be several, and a later one replaces none.
     """
@@ -173,7 +173,7 @@ def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
     return max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
 
 
-def _beside(told: Told, data: frozenset[str]) -> float:
+def _beside(told: ReadMessage, data: frozenset[str]) -> float:
     """The share of its salience that is left to a message beside what tools were given and answered."""
     return 1 - IN_DATA * len(told.details & data) / len(told.details) if told.details else 1.0
 
@@ -189,11 +189,11 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
         if (told.by_user or sentence.text not in talk.formulas)
         and (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
     )
-    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_told_otherwise(each)))]
+    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_fact_of_its_own(each)))]
     return most_telling(own, told.content - talk.speakers)
 
 
-def _lasting(told: Told) -> float:
+def _lasting(told: ReadMessage) -> float:
     """Corrections matter, and how to reach somebody, unless the model read them back."""
     corrects = any(sentence.details and CORRECTION.search(sentence.text) for sentence in told.sentences)
     return CORRECTING if corrects or any(_kind(sentence.text) in _CONTACTS for sentence in _telling(told)) else 0.0
@@ -216,7 +216,9 @@ def _quotations(row: Row) -> Iterator[Fact]:
         yield from _quoted(row, row.told, statement.sentence, (statement.start, statement.stop), used)
 
 
-def _quoted(row: Row, told: Told, sentence: Sentence, place: tuple[int, int], used: Counter[str]) -> Iterator[Fact]:
+def _quoted(
+    row: Row, told: ReadMessage, sentence: Sentence, place: tuple[int, int], used: Counter[str]
+) -> Iterator[Fact]:
     act, category = _kind_of(row, told, sentence)
     day = day_of(told.message.created_at) if told.message.created_at is not None else None
     for start, stop in _pieces(sentence, place):
@@ -227,7 +229,7 @@ def _quoted(row: Row, told: Told, sentence: Sentence, place: tuple[int, int], us
         yield _fact(told.message, row.anchor, _numbered(key, used), value, start, category, act, row.salience)
 
 
-def _kind_of(row: Row, told: Told, sentence: Sentence) -> tuple[Act, Category]:
+def _kind_of(row: Row, told: ReadMessage, sentence: Sentence) -> tuple[Act, Category]:
     """What was proposed and agreed is decided; what was only said and acknowledged is not."""
     if told.corrects or told.revises:
         changed = REVISION.search(sentence.text) and not WISH.search(sentence.text)
@@ -238,7 +240,7 @@ def _kind_of(row: Row, told: Told, sentence: Sentence) -> tuple[Act, Category]:
     return "statement", "GENERAL"
 
 
-def _telling(told: Told, *, is_agreed: bool = False) -> list[Sentence]:
+def _telling(told: ReadMessage, *, is_agreed: bool = False) -> list[Sentence]:
     """The sentences with details, of what is agreed or said anew others, too; what a user ruled is its own fact."""
     is_agreed = is_agreed or told.revises
     telling = [

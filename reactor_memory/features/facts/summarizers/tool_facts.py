@@ -242,7 +242,7 @@ class ToolReader:
         """The thing that the result names as given or as new, else the call itself."""
         top = _top_ids(exchange.result)
         given = [field.id for field in _fields(exchange.arguments, {}) if field.id]
-        created = _new_ids(exchange) or (_told_ids(exchange) if decided else [])
+        created = _new_ids(exchange) or (_ids_in_sentence(exchange) if decided else [])
         known = next((ident for ident in given if ident in top or ident in self._things), None)
         if created and (known is None or known in top):
             return self._created(created, known)
@@ -379,7 +379,7 @@ def _new_ids(exchange: Exchange) -> list[Id]:
     return [ident for ident in _top_ids(exchange.result) if ident.value not in known]
 
 
-def _told_ids(exchange: Exchange) -> list[Id]:
+def _ids_in_sentence(exchange: Exchange) -> list[Id]:
     """The reference in a result that is a sentence, if it holds one alone: of what the tool is called after."""
     if exchange.result is not None or is_failure(exchange):
         return []
