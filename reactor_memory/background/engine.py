@@ -1,7 +1,7 @@
-"""The one engine of all background work.
+"""The engine of all background work.
 
-Work is keyed by conversation and kind. A hint (a save, a load that waits, a request by name) starts it at once; looking
-from time to time finds what no hint told of, what failed and is due again, and what a process left behind that died.
+Work is keyed by conversation and kind. A hint (a save, a load that waits, a request by name) starts it at once; polling
+finds work without a hint, work that failed and is due again, and work that a process left when it died.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class WorkEngine:
         await started.wait()
 
     async def close(self) -> None:
-        """Let running steps finish within the grace time, then cancel. What is left is found by whoever looks next."""
+        """Let running steps finish within the grace time, then cancel them. Whoever polls next finds the rest."""
         runner, self._runner = self._runner, None
         if runner is not None:
             self._closing.set()
@@ -113,10 +113,10 @@ class WorkEngine:
             await worker.cancel(session_ids)
 
     async def run_once(self) -> int:
-        """Find what is to be done now and do it; for how many conversations and kinds some was done. What runs already
-        is waited for.
+        """Find the work that is to be done now and do it; for how many conversations and kinds some was done. Waits for
+        work that runs already.
 
-        What failed is put off: asking for it at once again would change nothing.
+        Work that failed is put off: trying it again at once would change nothing.
         """
         done = await self._poller.run_once()
         await self.drain()

@@ -11,7 +11,7 @@ from reactor_memory.models import Lease, WorkState
 
 
 class Leases(Protocol):
-    """Who works on what: the part of `SummaryStore` that keeps leases."""
+    """Leases: which process works on what. The part of `SummaryStore` that keeps them."""
 
     async def claim(
         self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
@@ -44,7 +44,7 @@ class NoLeases:
     async def release(
         self, lease: Lease, *, due_at: int | None, attempts: int = 0, parked: bool = False, error: str | None = None
     ) -> None:
-        """There is nothing to give back."""
+        """Nothing was leased."""
 
     async def due(
         self, kinds: Sequence[str], *, now: int, limit: int = 100, ahead: Ahead = EVER
@@ -83,21 +83,21 @@ class Kind:
     step: Callable[[Lease], Awaitable[int | None]]
 
     find: Find | None = None
-    """How to find work beside what the rows of this kind say is due."""
+    """Finds work that no row of this kind says is due."""
 
     every_seconds: float = 1.0
-    """How often to do that."""
+    """How often `find` is called."""
 
     is_leased: bool = True
     """Whether one process at a time does it, and rows of this kind say what is due."""
 
     wants: Callable[[str, int], bool] | None = None
-    """Whether a conversation that has grown to so many messages may have work. Without it, a save is no hint, and
-    asking for a conversation by name does not mean this kind.
+    """Whether a conversation may have work after a save that made it so many messages long. Without it, a save is no
+    hint, and a request for a conversation by name does not mean this kind.
     """
 
     reached: Callable[[str], Awaitable[int]] = _nowhere
-    """How far the work on a conversation is, for who waits for it."""
+    """How far the work on a conversation is, for callers that wait for it."""
 
     forget: Callable[[Sequence[str]], None] = _keep
     """Forget what this process knows of conversations that are gone or changed."""

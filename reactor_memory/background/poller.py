@@ -1,4 +1,4 @@
-"""Finds background work that no hint told of: what is due again, what a killed process left, what never had a row."""
+"""Finds background work without a hint: what is due again, what a killed process left, what never had a row."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Poller:
         self._wake()
 
     def look_in(self, seconds: float) -> None:
-        """Look then, too, for what is due: what is put off until then."""
+        """Look for due work in so many seconds, too: some was put off until then."""
         if self._group is not None:
             heappush(self._retries, anyio.current_time() + seconds)
             self._wake()
@@ -126,7 +126,7 @@ class Poller:
             self._wake()
 
     def _plan(self, look: _Look) -> None:
-        """A database that is away is asked less and less often."""
+        """Plan the next look. A database that cannot be reached is asked less and less often."""
         usual = look.every_seconds * (0.75 + self._random() / 2)
         pause = self._options.pause(look.failures, self._random) if look.failures else 0.0
         look.at = anyio.current_time() + max(usual, pause)
@@ -187,7 +187,7 @@ class Poller:
 
 
 async def _moved(works: Sequence[Work]) -> int:
-    """Wait until these are done; in how many something was."""
+    """Wait until these have ended; for how many of them some work was done."""
     for work in works:
         await work.ended.wait()
     return sum(work.is_done for work in works)

@@ -60,7 +60,7 @@ class WorkOptions(Value, frozen=True, kw_only=True):
 
 
 class Work:
-    """What this process knows of the work on one conversation. Lives as long as there is something to do now."""
+    """The state of the work on one conversation in this process. Lives as long as there is something to do now."""
 
     def __init__(self) -> None:
         self.reached = 0
@@ -133,9 +133,9 @@ class Worker:
     # -- hints --------------------------------------------------------------------------------------------------
 
     def wake(self, session_id: str, *, by_name: bool = False) -> Work | None:
-        """There may be work for this conversation. Returns at once; None if this process does none any more.
+        """A hint that this conversation may have work. Returns at once; None if this process does no more work.
 
-        What runs looks again before it ends, so newer work coalesces behind it.
+        If work on it runs, it looks again before it ends, so hints that come meanwhile are handled together.
         """
         work = self._works.get(session_id)
         if work is None:
@@ -163,8 +163,8 @@ class Worker:
         return "timeout"
 
     async def do(self, session_id: str) -> WorkReport:
-        """Do the work now, put off or given up as it may be, or wait for whoever does it: in the task of the caller
-        where this process does no background work.
+        """Do the work now, even if it was put off or given up, or wait for the process that does it: in the task of the
+        caller where this process does no background work.
         """
         work = self.wake(session_id, by_name=True) if self._options.enabled else None
         if work is not None:
@@ -220,7 +220,7 @@ class Worker:
                 return
 
     def _set_back(self, session_id: str, work: Work, error: Exception) -> float | None:
-        """The store or another process was in the way: no failure of the work, tried again a few times."""
+        """A fault of the store, or a lease lost to another process: no failure of the work, tried again a few times."""
         work.setbacks += 1
         work.reason = type(error).__name__
         fields = {"kind": self.kind.name, "session_id": session_id, "times": work.setbacks, "reason": work.reason}
@@ -256,8 +256,8 @@ class Worker:
         return None
 
     async def _claim(self, session_id: str, work: Work) -> Lease | None:
-        """The lease, if it is free. Who is cancelled meanwhile gives back what may have been claimed all the same, or
-        nobody could claim it until it runs out.
+        """The lease, if it is free. A claim that is cancelled gives back what it may have got all the same: else nobody
+        could claim it until the lease runs out.
         """
         claim = self._leases.claim(
             session_id,
@@ -291,7 +291,7 @@ class Worker:
     # -- work that another process does --------------------------------------------------------------------------
 
     async def _announced(self, session_id: str, work: Work) -> None:
-        """Make the work due, once, for the process that does it. What is put off or given up stays so."""
+        """Make the work due, once, for the process that does it. Work that is put off or given up stays so."""
         if not work.announced:
             work.announced = True
             if lease := await self._claim(session_id, work):
@@ -318,7 +318,7 @@ class Worker:
     # -- how an attempt ends ------------------------------------------------------------------------------------
 
     async def _leave(self, lease: Lease, work: Work) -> None:
-        """The store or another process was in the way. After the last try here the work is put off."""
+        """Give the lease back after a fault of the store. After the last try here the work is put off."""
         if work.setbacks < self._options.max_attempts:
             await self._give_back(lease, due_in=0.0, attempts=lease.attempts)
             return
@@ -327,7 +327,7 @@ class Worker:
         self._look_in(pause)
 
     async def _failed(self, lease: Lease, work: Work, error: Exception) -> None:
-        """Put the work off, longer each time, or give it up. That a provider was not asked is no failure of it."""
+        """Put the work off, longer each time, or give it up. A provider that was not called did not fail."""
         was_asked = getattr(error, "reason", "") != "breaker_open"
         attempts = lease.attempts + was_asked
         work.outcome, work.reason = "failed", str(getattr(error, "reason", type(error).__name__))
@@ -372,12 +372,10 @@ class Worker:
 
 
 def tell_frames(title: str, error: Exception, **fields: object) -> None:
-    """A fault of a store or plug-in. What its author wrote into the exception may be the text of a message, so only the
-    frames are told.
-    """
+    """Log a fault of a store or plug-in by its frames only: its text may hold the text of a message."""
     frames = "".join(format_tb(error.__traceback__))
     log.error("%s\n%s", title, frames, extra={"reason": type(error).__name__, **fields})
 
 
 def _nobody_looks(seconds: float) -> None:
-    """Work that is put off is found by another process."""
+    """The hook of a worker without a poller: another process finds work that is put off."""

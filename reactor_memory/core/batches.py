@@ -1,4 +1,4 @@
-"""Messages on their way into the log: checked, counted, and numbered by their ids."""
+"""Messages before they are appended: checked, counted, and given their ids."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 class NotEnteredError(InvalidInputError, AttributeError):
-    """What a call gave was used without entering its block. An `AttributeError`, so that `hasattr` says no."""
+    """A block was used without entering it. An `AttributeError`, so that `hasattr` says no."""
 
 
 class Unentered:
-    """What only an entered block has is refused, with the line to write."""
+    """A block that is not entered: what only an entered one has is refused, with the line to write."""
 
     _call: str = ""
     _line: str = ""

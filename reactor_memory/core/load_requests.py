@@ -1,4 +1,4 @@
-"""What a load is asked for, checked at the door."""
+"""The arguments of a load, checked."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def with_traffic(request: LoadRequest, traffic: MessagesLike, limits: MessageLim
 
 
 def checked_messages(given: MessagesLike, field: str, limits: MessageLimits) -> Sequence[Message]:
-    """They are not stored, so the limit of a batch does not hold for them."""
+    """Messages that are not stored: the limit of a batch does not hold for them."""
     messages = messages_of(given, field=field)
     for position, message in enumerate(messages):
         check_message(message, limits, field=f"{field}[{position}]")
@@ -89,7 +89,7 @@ def checked_messages(given: MessagesLike, field: str, limits: MessageLimits) -> 
 
 
 def as_given(message: Message) -> Message:
-    """The message without what a store says of a stored one: that may be of another text by now."""
+    """The message without the fields that a store sets: its text may have changed since."""
     return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
 
 

@@ -87,7 +87,7 @@ class Loaded(Value, frozen=True, kw_only=True):
 
 
 class Recall(Protocol):
-    """What brings back of the log what a context does not show. It raises nothing: a load does without it."""
+    """Brings back messages and facts that a context does not show. It raises nothing: a load does without it."""
 
     async def added(
         self,
@@ -213,7 +213,7 @@ class ContextLoader:
         return await in_thread_if_long(characters, lambda: self._trimmed(request, history))
 
     def _measured(self, request: LoadRequest, counter: MessageCounter) -> tuple[ContextLimits, int]:
-        """The limits, and what the turn so far costs."""
+        """The limits, and the tokens of the turn so far."""
         limits = self._limits(request)
         return limits, sum(counter.of(message) + limits.overhead for message in request.current)
 
@@ -243,8 +243,8 @@ class ContextLoader:
         )
 
     async def _keep(self, request: LoadRequest, layout: Layout) -> None:
-        """Store a layout. It is made once in many turns; losing it changes bytes of the next context, no promise. Where
-        nothing can be written, none is.
+        """Store a layout. One is made once in many turns; without it the next context has other bytes and keeps every
+        promise. A store that cannot be written keeps none.
         """
         try:
             with anyio.move_on_after(LAYOUT_SECONDS):
@@ -291,7 +291,7 @@ class ContextLoader:
         return verbatim + blocks + window + current_tokens > limits.budget
 
     async def _brought(self, request: LoadRequest, rows: ContextRows) -> Brought:
-        """What the features add; what they read of the log may be gone after a wait, so it is read once."""
+        """The blocks and messages of the features, read once: after a wait they may be gone."""
         read = [await source.read(request, rows) for source in self._blocks]
         return Brought(
             blocks=tuple([each for each in read if isinstance(each, Block)]),
@@ -375,7 +375,7 @@ class ContextLoader:
         return self._counter.of(message) + self._options.limits.overhead
 
     async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
-        """What of the session answers `text`, best first."""
+        """The messages and facts of the session that answer `text`, best first."""
         return await self._recall().search(text, session, user_id, limit=limit)
 
     # -- recall -------------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ _TURN = (*_ANSWERING, "tool")
 
 
 class Turn:
-    """What `ConversationManager.turn` hands to the caller.
+    """The turn that `ConversationManager.turn` gives to its block.
 
-    `context` is the context as it was loaded. What the agent does is told with `add` and `answer` (or `stream`), and
-    stored when the block ends without an exception.
+    `context` is the context as it was loaded. The caller adds what the agent does with `add` and `answer` (or
+    `stream`); it is stored when the block ends without an exception.
     """
 
     def __init__(self, message: Message, context: Context, assemble: Callable[[Sequence[Message]], Context]) -> None:
@@ -71,5 +71,5 @@ class Turn:
             self.answer(text)
 
     def saved_messages(self) -> tuple[Message, ...]:
-        """What is stored at the end: the user message, the tool traffic, the answer."""
+        """The messages to store: the user message, the tool traffic, the answer."""
         return (self.message, *self._traffic, *self._answer)

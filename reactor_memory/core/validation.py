@@ -1,7 +1,7 @@
-"""What is checked at the door, so that everything behind it can trust its values.
+"""Checks of what callers give, so that all other code can trust its values.
 
-What passes here can be kept by every store and given back unchanged. Errors name the field and the remedy, never the
-text. Checking a plain message costs about a microsecond.
+Every store can keep a checked value and give it back unchanged. Errors name the field and the remedy, never the text.
+Checking a plain message costs about a microsecond.
 """
 
 from __future__ import annotations

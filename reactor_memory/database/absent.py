@@ -9,7 +9,7 @@ from reactor_memory.errors import ConfigurationError
 
 
 def no_database(scheme: str) -> ConfigurationError:
-    """What to raise where a plug-in's store is selected and a database is needed."""
+    """The error for a call that needs a database where a plug-in's store is selected."""
     problem = f"{scheme}:// keeps the log and summaries only: use sqlite:///file.db or postgresql:// for this"
     return ConfigurationError("store.url", problem)
 

@@ -1,4 +1,4 @@
-"""The seam: everything that asks a database does so by one of six verbs."""
+"""The seam: all code asks a database by one of six verbs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Database(ABC):
 
     @abstractmethod
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `read`, for what may take long: no load waits for it."""
+        """As `read`, for an operation that may take long: no load waits for it."""
 
     @abstractmethod
     async def write(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -46,8 +46,8 @@ class Database(ABC):
 
     @abstractmethod
     async def write_relaxed(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `write`, for what a power failure may take back, since it costs nothing to make again. It does not wait
-        for the disk, nor does it hold up the writes that do.
+        """As `write`, for values that can be made again and that a power failure may therefore take back. It does not
+        wait for the disk, and holds up no write that does.
         """
 
     @abstractmethod

@@ -65,12 +65,12 @@ def in_time(
 
 
 def restart_deadline(seconds: float) -> None:
-    """The call that runs may take `seconds` from here on: for who has waited for its caller meanwhile."""
+    """The running call may take `seconds` from here on: for a worker that has waited for its caller meanwhile."""
     _ends_at.set(monotonic() + seconds)
 
 
 def forget_deadline() -> None:
-    """In a task that outlives the call which began it: from here on that call's deadline does not count."""
+    """For a task that outlives the call which began it: the deadline of that call does not count from here on."""
     _ends_at.set(None)
 
 

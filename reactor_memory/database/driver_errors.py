@@ -1,4 +1,4 @@
-"""What the drivers raise, as errors of this library.
+"""Errors of the drivers as errors of this library.
 
 The texts are our own: a driver's text may hold parameters (message text, keys) or the address of the database.
 """
@@ -72,17 +72,17 @@ def translate(error: BaseException) -> StoreError:
 
 
 def timed_out() -> StoreUnavailableError:
-    """A call that was not done by its deadline, and will not be."""
+    """The error of a call that was not done by its deadline, and will not be."""
     return StoreUnavailableError(f"store: {TIMED_OUT}")
 
 
 def read_only() -> StoreReadOnlyError:
-    """A write to a database that was opened for reading."""
+    """The error of a write to a database that was opened for reading."""
     return StoreReadOnlyError(f"store: {READ_ONLY}")
 
 
 def outcome_unknown() -> OutcomeUnknownError:
-    """A write that may or may not have been done by its deadline, or when its connection broke."""
+    """The error of a write of which nobody knows whether it was done: its deadline came, or its connection broke."""
     return OutcomeUnknownError()
 
 
@@ -135,7 +135,7 @@ _TRANSLATION = _Translation()
 
 
 def translated() -> AbstractContextManager[None]:
-    """Raise what the block raises as errors of this library, and these as they are.
+    """Translate the errors of drivers that the block raises; errors of this library pass unchanged.
 
     The driver's error stays the cause where its text cannot hold parameters: SQLite's never does.
     """

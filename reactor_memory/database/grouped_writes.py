@@ -21,7 +21,7 @@ MAX_BATCH = 64
 
 
 class Waiting:
-    """A write on its way. Whoever takes its claim first decides: the one that writes it, or its caller, who leaves."""
+    """A write and its claim: whoever takes it first decides, the writer (it is written) or the caller (it gives up)."""
 
     __slots__ = ("claim", "ends", "future", "has_begun", "is_in_doubt", "request", "write")
 
@@ -39,7 +39,7 @@ class Waiting:
         return self.write.group(self.request)
 
     def begin(self) -> bool:
-        """For the one that writes: False if the caller has left. Asked again, the answer is the same."""
+        """Called by the writer: False if the caller has given up. A second call gives the same answer."""
         self.has_begun = self.has_begun or self.claim.take()
         return self.has_begun
 
@@ -51,7 +51,7 @@ class Waiting:
                 self.future.set_result(outcome)
 
     def leave(self) -> None:
-        """At the deadline: `OutcomeUnknownError` if it is being written."""
+        """Called at the deadline: the write fails, with `OutcomeUnknownError` if the writer has begun it."""
         self.settle(timed_out() if self.claim.take() else outcome_unknown())
 
 
@@ -96,7 +96,7 @@ class GroupedWrites:
             await asyncio.wait(self._drains)
 
     async def _write_all(self) -> None:
-        """What is left waiting in the end is kept apart from a batch of another writer, which takes it next."""
+        """Write batches until none is left. A write whose group another writer has is left to that writer."""
         try:
             while batch := self._next_batch():
                 await self._write_batch(batch)
@@ -107,13 +107,13 @@ class GroupedWrites:
             self._drains.discard(asyncio.current_task())  # pyright: ignore[reportArgumentType] (a drain is a task)
 
     def _ended(self, drain: asyncio.Task[None]) -> None:
-        """A drain that was cancelled before it began ran none of its own code."""
+        """Called when a drain ends. One that was cancelled before it began has run none of its own code."""
         if drain in self._drains:
             self._drains.discard(drain)
             self._abandon()
 
     def _abandon(self) -> None:
-        """Nobody waits for a writer that is gone."""
+        """The writer is gone: whoever waits for it is cancelled."""
         _give_up(self._waiting)
         self._waiting.clear()
 

@@ -123,8 +123,8 @@ class SqliteDatabase(Database):
         return thread
 
     async def _opened_for_reading(self, ends: float) -> SqliteThread:
-        """Beside those who may write. Where not even the file that coordinates readers and writers can be made, nobody
-        writes: then without it, or from a copy if a writer left something in the log beside the file.
+        """Open the file beside processes that may write to it. Where the file that coordinates readers and writers
+        cannot be made, nobody writes: then without it, or from a copy if a writer left something in the log beside it.
         """
         self._address = f"{_address_of(self._path)}?mode=ro"
         try:
@@ -282,8 +282,8 @@ class SqliteDatabase(Database):
 
 
 def _write_all(session: SqliteSession, batch: Sequence[Waiting], ends: float) -> Sequence[object]:
-    """All in one commit. If the database refuses what one of them holds, each again on its own, so that it fails alone;
-    a lock, a disk or a deadline concern them all.
+    """Write all in one commit. If the database refuses a value of one of them, each is written again on its own, so
+    that only that one fails; a lock, a full disk or a deadline fails them all.
     """
     try:
         return session.transact(WRITE, lambda: [_write(session, waiting) for waiting in batch], ends)
@@ -295,7 +295,7 @@ def _write_all(session: SqliteSession, batch: Sequence[Waiting], ends: float) ->
 
 
 def _write(session: SqliteSession, waiting: Waiting) -> object:
-    """What refuses a write comes before its first statement that writes, so it undoes nothing."""
+    """A write is refused before its first statement that writes, so there is nothing to undo."""
     if not waiting.begin():
         return None
     try:
@@ -311,8 +311,8 @@ def _as_outcome(error: Exception) -> StoreError:
 
 
 def _create(path: Path, mode: int) -> None:
-    """SQLite takes an empty file for a new database. Where none can be made for another reason than its path, SQLite
-    itself says what is wrong.
+    """Make the file, empty: SQLite takes that for a new database. If it cannot be made although its folder exists,
+    SQLite reports why.
     """
     if path.is_dir():
         raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")

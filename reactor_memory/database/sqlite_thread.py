@@ -1,4 +1,4 @@
-"""A SQLite connection on a thread of its own, for callers that await, have deadlines, and may leave."""
+"""A SQLite connection on a thread of its own. Callers await it, have deadlines, and may give up."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.errors import StoreClosedError
 
 GRACE_SECONDS = 0.25
-"""How long past the deadline a closure that has begun may take to say itself how it ended."""
+"""How long past the deadline a function that has begun may still settle its call."""
 
 Connect: TypeAlias = Callable[[], SqliteSession]
 
 
 class Claim:
-    """Either the thread begins a call, or its caller takes it back: whoever is first. Safe between threads."""
+    """Either the thread begins a call, or its caller takes it back: the first one wins. Thread-safe."""
 
     __slots__ = ("_free",)
 
@@ -41,10 +41,10 @@ class Claim:
 
 
 class _Closure(Generic[T]):
-    """Work on its way to the thread, which tells its caller how it ended. The caller's event loop may be closed by
-    then; aiosqlite, which tells the callers of its own calls, would end its thread and leave the connection open.
+    """A function in the queue of the thread. It settles the future of its caller by itself: aiosqlite would end the
+    thread and leave the connection open if the caller's event loop is closed by then.
 
-    Its repr, which aiosqlite writes into its debug log, says nothing of messages.
+    Its repr, which aiosqlite writes into its debug log, holds no message.
     """
 
     __slots__ = ("claim", "future", "work")
@@ -140,7 +140,7 @@ class SqliteThread:
 
 
 def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:
-    """At the deadline: take back what has not begun, else give the thread a moment to tell how it ended."""
+    """At the deadline: take the call back if it has not begun, else give the thread a moment to settle it."""
     if claim.take():
         _fail(future, timed_out())
     else:

@@ -104,8 +104,8 @@ class SqliteSession:
         return self.repeat(lambda: self.execute(step), ends)
 
     def relaxed(self, work: Callable[[], T]) -> T:
-        """A commit meanwhile goes to the file, where no end of a process can harm it, but does not wait for the disk.
-        The next one that waits takes it along.
+        """Commits inside `work` go to the file, where no end of a process can harm them, but do not wait for the disk.
+        The next commit that waits for it takes them along.
         """
         self.pragma("synchronous = NORMAL")
         try:

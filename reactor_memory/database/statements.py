@@ -100,7 +100,7 @@ def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any,
 
 
 class Statements:
-    """What the files say, and what the seam itself needs; compiled for an engine when it is first asked for."""
+    """The statements of the files, and those of the seam itself; compiled for an engine when it is first asked for."""
 
     def __init__(self, *files: Path) -> None:
         self._files = (_OWN_FILE, *files)

@@ -1,4 +1,4 @@
-"""From what was shown of each part to a context with its report."""
+"""From the fitted parts to a context with its report."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FittedPart(NamedTuple):
 
 
 class Heading(Value, frozen=True, kw_only=True):
-    """What a report says that does not come from its parts."""
+    """The fields of a report that do not come from its parts."""
 
     session_id: str
     strategy: str

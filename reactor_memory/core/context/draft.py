@@ -1,4 +1,4 @@
-"""What a strategy proposes to show, before it is fitted into the budget.
+"""What a strategy proposes, before it is fitted into the budget.
 
 A draft holds everything that may appear in a context; `reactor_memory.core.context.budget` decides what does.
 """

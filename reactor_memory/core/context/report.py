@@ -1,4 +1,4 @@
-"""What the model receives, and the account of how it came to be."""
+"""What the model gets, and the report of how it was chosen."""
 
 from __future__ import annotations
 

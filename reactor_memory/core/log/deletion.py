@@ -17,7 +17,7 @@ from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.models import Session
 
 PURGED = ("delete_messages", "delete_layouts", "delete_work")
-"""What removes the content of a session: statements that get its key. What features keep of it goes by their hooks."""
+"""Statements that remove the content of a session; each gets its key. Hooks remove what features keep of it."""
 
 
 def delete(

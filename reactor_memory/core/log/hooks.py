@@ -1,4 +1,4 @@
-"""What features do when the log changes, in the same transaction. The log runs what is registered and names nobody."""
+"""What features do when the log changes, in its transaction. The log runs registered hooks and names no feature."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Gone(Value, frozen=True, kw_only=True):
 
 
 class LogHook:
-    """What one feature does: nothing, but for what it overrides. The group of the session is locked.
+    """The hook of a feature. Each method does nothing unless it is overridden. The group of the session is locked.
 
     `refold` is the fold of a ledger into a summary under the settings of the caller.
     """
@@ -52,13 +52,13 @@ class LogHook:
         yield from ()
 
     def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
-        """What is derived from these messages goes, in every branch that showed them."""
+        """Remove what is derived from these messages, in every branch that showed them."""
         yield from ()
 
     def on_memory_changed(
         self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
     ) -> Steps[None]:
-        """What is archived has changed. `is_other`: so has what memory tells; `back_from`: from there on messages that
+        """What is archived has changed. `is_other`: memory changes with it; `back_from`: from there on, messages that
         were cleared may be found again.
         """
         yield from ()
@@ -68,11 +68,11 @@ class LogHook:
         yield from ()
 
     def on_purge(self, session_id: str) -> Steps[None]:
-        """Everything that is kept of the session goes."""
+        """Remove everything that is kept of the session."""
         yield from ()
 
     def on_user_forgotten(self, user_id: str, now: int) -> Steps[int]:
-        """What is kept about a user beside sessions goes; how many rows."""
+        """Remove what is kept about a user beside sessions; how many rows."""
         yield from ()
         return 0
 

@@ -129,7 +129,7 @@ def replay(request: AppendRequest, first_seq: int, fingerprint: str, size: int) 
 
 
 def batch_values(request: AppendRequest) -> dict[str, object]:
-    """What the first row of a batch remembers, so that a repetition is recognised."""
+    """The columns of a batch's first message by which a repetition is recognised."""
     if request.idempotency_key is None:
         return {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
     return {

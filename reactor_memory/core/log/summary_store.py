@@ -1,4 +1,4 @@
-"""What is made of the log, in its database: layouts, background work and the ledger."""
+"""Layouts, background work and the ledger in the database of the log."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class SqlSummaryStore:
     """`SummaryStore` over the database of the log."""
 
     def __init__(self, database: Database, ledger: Callable[[], Any]) -> None:
-        """`ledger` gives the operations on segments and facts (`reactor_memory.features.facts.operations`), called when
-        one is needed: without summaries, none is.
+        """`ledger` imports the operations on segments and facts (`reactor_memory.features.facts.operations`) when one
+        is first needed: without summaries, none is.
         """
         self._database = database
         self._ledger = ledger

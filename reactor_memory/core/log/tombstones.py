@@ -1,4 +1,4 @@
-"""What stays of a message whose content is destroyed, so that no position is used again."""
+"""What is left of a message whose content is destroyed, so that its position is not used again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reactor_memory.models import BranchRange, Message, Session
 
 
 def tombstone(message: Message) -> Message:
-    """What stays of an erased message: no word of it, nor who said it. One that is a tombstone is given back."""
+    """What is left of an erased message: none of its words, nor who said it. A tombstone is returned as it is."""
     buried = Message(
         role=message.role,
         visibility=message.visibility,

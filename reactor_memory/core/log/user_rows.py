@@ -1,6 +1,6 @@
-"""Whose rows a transaction sees, of tables that belong to users. On PostgreSQL the rows of all others are out of its
-reach from then on, whatever the statements say (row-level security, for roles that it binds); the name is forgotten
-with the transaction.
+"""Whose rows a transaction sees in tables that belong to users. On PostgreSQL it cannot reach the rows of others from
+then on, whatever the statements say (row-level security, for roles that it binds); the name counts until the
+transaction ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The newest message taken out of view, with all that tells of it."""
+"""The newest message taken out of view, with the posted summaries that were made of it."""
 
 from __future__ import annotations
 

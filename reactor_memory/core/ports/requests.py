@@ -1,4 +1,4 @@
-"""What stores and indexes are asked, and what they answer."""
+"""Requests to stores and indexes, and their answers."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ SUMMARIZE = "summarize"
 """The kind of background work that an append makes due."""
 
 ERASE = "erase"
-"""The kind of what is left to do after messages were erased from the log."""
+"""The kind of the work that is left after messages were erased from the log."""
 
 FORGET = "forget"
-"""The kind of what is left to do after a session was removed from the log: what is kept of it elsewhere."""
+"""The kind of the work that is left after a session was removed from the log: removing what is kept of it elsewhere."""
 
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
@@ -216,7 +216,7 @@ class LeaseLostError(Exception):
 
 
 class WorkReport(Value, frozen=True, kw_only=True):
-    """What became of work that was asked for: the `steps` that were done, and why it `failed`, if it did."""
+    """The result of work on request: the `steps` that were done, and why it `failed`, if it did."""
 
     steps: int = 0
     failed: str | None = None

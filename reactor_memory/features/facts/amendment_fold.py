@@ -1,4 +1,4 @@
-"""What people fixed of the facts, applied to what the messages say: pure, and the same for every order of the facts."""
+"""Corrections by people, applied to the facts that messages state: pure, and the same for every order of the facts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from reactor_memory.models.ledger import Fact, FactCorrection
 
 
 def amended(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> tuple[Fact, ...]:
-    """`facts` with the corrections: what messages up to a correction said of its fact gives way to it, whoever said it.
-
-    What a later message says of the fact comes after the correction, as it would come after an earlier message.
+    """`facts` with the corrections applied. A correction replaces what messages before it state about its fact, whoever
+    said it; a later message about the fact replaces the correction, as it would replace an earlier message.
     """
     if not corrections:
         return tuple(facts)
@@ -29,7 +28,7 @@ def amended(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> tup
 
 
 def overruled(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> dict[Fact, Fact | None]:
-    """Those of `facts` that gave way to a correction, each with what a person said instead; None: it was retracted."""
+    """The `facts` that corrections replaced, each with the corrected value; None: the fact was retracted."""
     known = tuple(facts)
     newest = newest_of_each(corrections)
     said = {(fact.anchor, fact.key): fact for fact in amended(known, corrections) if fact.amended}
@@ -38,28 +37,28 @@ def overruled(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> d
 
 
 def newest_of_each(corrections: Iterable[FactCorrection]) -> dict[tuple[str, str], FactCorrection]:
-    """What holds of each fact: what was said of it last."""
+    """The newest statement about each fact."""
     in_order = sorted(corrections, key=lambda each: each.ordinal)
     return {(each.anchor, each.key): each for each in in_order}
 
 
 def overrules(correction: FactCorrection | None, fact: Fact) -> bool:
-    """Whether the correction, which is of this fact, came after the message that says it."""
+    """Whether the correction, which is about this fact, came after the message that states the fact."""
     return correction is not None and not fact.amended and fact.source_seq <= correction.seq
 
 
 def until(corrections: Iterable[FactCorrection], seq: int) -> tuple[FactCorrection, ...]:
-    """Those that were made when the session was at most `seq` messages long."""
+    """The corrections that were made when the session had at most `seq` messages."""
     return tuple(each for each in corrections if each.seq <= seq)
 
 
 def _precedence(fact: Fact) -> tuple[int, bool, bool, tuple[int, int], str, str, str]:
-    """A total order among what was said of one fact."""
+    """A total order of the statements about one fact."""
     return fact.source_seq, fact.said_by != "tool", not fact.failed, fact.span, fact.value, fact.category, fact.act
 
 
 def _as_fact(correction: FactCorrection, replaced: Sequence[Fact]) -> Fact:
-    """The correction in the place and the form of the fact that it replaces, if the ledger still knows it."""
+    """The correction as a fact, with the other fields of the fact that it replaces, if the ledger still has that."""
     fixed = {"value": correction.value or "", "said_by": "user", "failed": False, "verified": True, "amended": True}
     if replaced:
         return replace(max(replaced, key=_precedence), **fixed)

@@ -16,7 +16,7 @@ class Amendments(Protocol):
     """What people and agents said of a session beside its messages, for the fold of its summary."""
 
     async def read_posted(self, branch: Sequence[BranchRange]) -> PostedSummary | None:
-        """The posted summary that rules in this branch (`Ledger.posted`)."""
+        """The posted summary that counts in this branch (`Ledger.posted`)."""
         ...
 
     async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
@@ -24,7 +24,7 @@ class Amendments(Protocol):
         ...
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
-        """What people said of the facts of the session, in the order in which they did."""
+        """The corrections of the session's facts, in the order in which they were made."""
         ...
 
     async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:

@@ -1,4 +1,4 @@
-"""What memory leaves untold of messages that were cleared: it stays in the ledger, and comes back with them. Pure."""
+"""Leaves out of memory what cleared messages state. The ledger keeps it, for when they are restored. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reactor_memory.models.ledger import Fact, Ledger, Segment
 
 
 def ledger_without_cleared(ledger: Ledger, cleared: Ranges) -> Ledger:
-    """The ledger without what its cleared messages say, and without what people said of that."""
+    """The ledger without what cleared messages state, and without corrections of that."""
     if not cleared:
         return ledger
     return replace(
@@ -23,7 +23,7 @@ def ledger_without_cleared(ledger: Ledger, cleared: Ranges) -> Ledger:
 
 
 def segment_without_cleared(segment: Segment, cleared: Ranges) -> Segment:
-    """The segment; without its prose, which may tell of any of its messages, if one of these was cleared."""
+    """The segment; if one of its messages was cleared, without its narrative, which may be about any of them."""
     is_touched = overlaps((segment.start_seq, segment.end_seq), cleared)
     return replace(segment, narrative="", headline="") if is_touched else segment
 

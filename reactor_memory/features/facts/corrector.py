@@ -1,4 +1,4 @@
-"""A person fixes what was extracted: says what a fact really is, or that it is none."""
+"""A person corrects an extracted fact, or retracts it."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class Corrector:
 
     @in_time
     async def retract(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
-        """Say that what was extracted as this fact (anchor and key) is none: no context shows it, and its pin goes,
-        until a later message states it again. Raises `InvalidInputError` for a fact that the session does not have now.
+        """Retract an extracted fact (anchor and key): no context shows it, and its pin goes, until a later message
+        states it again. Raises `InvalidInputError` for a fact that the session does not have now.
         """
         session, name = await self._session_with(session_id, user_id, fact)
         await self._put(session, user_id, name, None)
@@ -107,7 +107,7 @@ class Corrector:
         return session, checked_fact_name(fact)
 
     async def _put(self, session: Session, user_id: str | None, fact: tuple[str, str], value: str | None) -> None:
-        """None: the fact is none."""
+        """Store a correction; `value` None retracts the fact."""
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         known = amended((each for each in ledger.facts if each.verified), ledger.corrections)
         stated = [each for each in known if (each.anchor, each.key) == fact]
@@ -129,7 +129,7 @@ class Corrector:
             raise unknown_fact()
 
     async def _is_of_no_ledger(self, session: Session, fact: tuple[str, str]) -> bool:
-        """Whether the summary has the fact, which the ledger has not."""
+        """Whether the fact is in the summary and not in the ledger."""
         summary = await self._summaries.get_summary(session.session_id)
         return summary is not None and any((each.anchor, each.key) == fact for each in summary.facts())
 

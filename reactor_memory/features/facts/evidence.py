@@ -1,4 +1,4 @@
-"""What a summarizer claims, checked against the messages that it read.
+"""Checks what a summarizer claims against the messages that it read.
 
 A fact is verified if its value stands on word borders in the text of its source message. Code decides that, never the
 summarizer; so a hostile or confused one can leave things out, but cannot make up a value that is then shown.
@@ -151,7 +151,7 @@ def clean_key(key: str) -> str:
 
 
 def _leaf_after(text: str, value: str, start: int) -> int:
-    """Where the next argument with this value stands, so that facts of a call keep its order; else `start`."""
+    """Where the next argument with this value stands, so that the facts of a call keep its order; else `start`."""
     found = text.find(f": {value}\n", start)
     if found < 0 and text.endswith(f": {value}"):
         found = len(text) - len(value) - len(": ")

@@ -18,11 +18,11 @@ from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 logger = logging.getLogger(__name__)
 
 ANSWERED = frozenset({"malformed", "truncated", "refused", "rejected", "too_long"})
-"""Why an answer was of no use: the same question will hardly get a better one. An outage is no such reason."""
+"""Reasons for which an answer is useless: asking again will hardly give a better one. An outage is not among them."""
 
 
 PATIENCE = 2
-"""So often a run of messages is put to the summarizer in vain, each of which is paid for."""
+"""After so many useless answers about a run of messages, each of them paid for, the fallback reads it."""
 
 
 class Extracted(Value, frozen=True, kw_only=True):
@@ -35,11 +35,11 @@ class Extracted(Value, frozen=True, kw_only=True):
 
 
 class Extractor:
-    """Calls the summarizer under a deadline and lets only what its answer can prove through.
+    """Calls the summarizer under a deadline and keeps only what the messages prove.
 
-    `fallback` reads instead, which must cost nothing, where a cap on spending is reached, and where the summarizer
-    answered and was of no use `PATIENCE` times in a row: memory says then what can be found without a model, until the
-    session is rebuilt.
+    `fallback`, which must cost nothing, extracts instead when a cap on spending is reached, and when the summarizer
+    gave `PATIENCE` useless answers in a row: memory then has what can be found without a model, until the session is
+    rebuilt.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Extractor:
     async def _extraction(
         self, session_id: str, messages: Sequence[Message], known: Known, *, is_last: bool
     ) -> Extraction | None:
-        """The answer of the summarizer; None: the fallback has to read."""
+        """The answer of the summarizer; None if the fallback has to extract."""
         if await self._guard.is_spent(session_id):
             return None
         try:

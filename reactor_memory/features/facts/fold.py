@@ -33,8 +33,8 @@ class SummaryFold:
         *,
         posted_until: int = 0,
     ) -> Summary | None:
-        """`summary` with one more segment; None if only the whole ledger gives the fold. A truncated one needs to be
-        told what is `known` about the anchors of `facts`, one with a posted summary how far that speaks.
+        """`summary` with one more segment; None if the whole ledger has to be folded. For a truncated summary `known`
+        has all facts about the anchors of `facts`; with a posted summary `posted_until` is the last message it covers.
         """
         return fold_into(
             summary,

@@ -1,4 +1,4 @@
-"""The blocks of a context that are made of facts and of what happened."""
+"""The frames of the two blocks: facts and narrative."""
 
 from __future__ import annotations
 

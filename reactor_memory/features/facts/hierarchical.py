@@ -63,7 +63,7 @@ class Hierarchical:
         return Plan(draft=_draft(request, layout, "fresh"), layout=keep)
 
     def _make_do(self, request: PlanRequest, summary: Summary) -> Plan:
-        """The summary did not get ready: the older one stays, with what fits of everything after it."""
+        """The summary was not ready in time: the older one is used, and after it as many messages as fit."""
         freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
         if freshness == "failed":
             return take_last(request, freshness)
@@ -84,18 +84,18 @@ def _is_short(request: PlanRequest, session: Session) -> bool:
 
 
 def _begins_in_memory(request: PlanRequest) -> bool:
-    """Whether the session begins with messages that are out of view, and memory speaks for them."""
+    """Whether the first messages of the session are out of view and covered by the summary."""
     summary, messages = request.rows.summary, request.rows.messages
     return summary is not None and summary.covered_seq > 0 and (not messages or (messages[0].seq or 1) > 1)
 
 
 def _everything(request: PlanRequest) -> Layout:
-    """How a session begins: nothing has left the window yet."""
+    """The layout of a session whose window has dropped nothing yet."""
     return Layout(seq=0, window_start_seq=1, epoch=request.rows.summary.epoch if request.rows.summary else 0)
 
 
 def _still_holds(request: PlanRequest, layout: Layout) -> bool:
-    """The window of the layout may grow on: nothing has to leave it yet, and nothing in it went out of view."""
+    """Whether the window of the layout may grow on: nothing has to leave it yet, and nothing in it went out of view."""
     summary, messages = request.rows.summary or SummaryHead(), request.rows.messages
     if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
         return False

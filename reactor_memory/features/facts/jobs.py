@@ -1,4 +1,4 @@
-"""What there is to do for one session, one step at a time.
+"""The work on summaries of one session, one step at a time.
 
 A step reads, lets the summarizer extract, and writes once, under the lease it is given. It returns how far the summary
 covers the session afterwards, or None when there is nothing to do. Running a step twice changes nothing: the second
@@ -29,7 +29,7 @@ from reactor_memory.models.ledger import Fact, Known, Ledger, Segment, Summary, 
 
 
 class SegmentIndexer(Protocol):
-    """An index that follows the segments. What fails there holds no summary up."""
+    """An index of the stored segments. Its faults do not stop summaries."""
 
     async def follow(self, lease: Lease, segment: Segment, messages: Sequence[Message], facts: Sequence[Fact]) -> None:
         """Index a segment that was just stored."""
@@ -40,7 +40,7 @@ class SegmentIndexer(Protocol):
         ...
 
     async def begin_again(self, session_id: str) -> None:
-        """What the segments of the session state has changed."""
+        """Index the session again: what its segments state has changed."""
         ...
 
 
@@ -49,7 +49,7 @@ class SummaryJob(Protocol):
 
 
 class LedgerJob:
-    """Seals segments, extracts each once, folds their facts: nothing is ever read twice."""
+    """Seals segments, extracts each once, and folds their facts: no message is extracted twice."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class LedgerJob:
             limit *= 2
 
     async def _archived(self, session: Session, covered_seq: int, until_seq: int) -> Sequence[Message]:
-        """What is left to seal of the archived messages."""
+        """The archived messages that are not sealed yet."""
         limit = until_seq - covered_seq
         _, messages = await self._messages.read_background(session.session_id, after=covered_seq, limit=limit)
         return messages[: archived_segment(messages, until_seq) or 0]
@@ -164,7 +164,7 @@ class LedgerJob:
     async def _visible(
         self, session: Session, segment: Segment, facts: Sequence[Fact]
     ) -> tuple[Segment, Sequence[Fact]]:
-        """What memory tells of a segment whose messages may be cleared by now."""
+        """The segment and its facts without what cleared messages state."""
         cleared = (await self._amendments.read_archived(session.branch)).cleared
         return segment_without_cleared(segment, cleared), facts_without_cleared(facts, cleared)
 
@@ -199,7 +199,7 @@ class LedgerJob:
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
-        """Extract the oldest outdated segment anew; after the last one, contexts and the index are made of the new."""
+        """Extract the oldest outdated segment again; after the last one, contexts and the index use the new facts."""
         outdated = await self._amendments.outdated_ranges(lease.session_id)
         summary = await self._summaries.get_summary_head(lease.session_id)
         if not outdated or summary is None:

@@ -1,7 +1,7 @@
-"""Which parts of a line bear a label, and which words of their keys it is. Pure.
+"""Which parts of a line get a label, and which words of the key it is. Pure.
 
-A part stands bare where its form alone says what it is: the only date of the line, its only time, and one text. Any
-other bears the fewest words of its key that no other key of the line holds as well.
+A part needs no label where its form alone says what it is: the only date of the line, its only time, and one text. Any
+other gets the fewest words of its key that no other key of the line has, too.
 """
 
 from __future__ import annotations

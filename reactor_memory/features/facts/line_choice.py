@@ -76,7 +76,7 @@ def newest_lines(lines: Sequence[BlockLine], most: int) -> Sequence[BlockLine]:
 
 
 def settled_tokens(lines: Iterable[BlockLine]) -> int:
-    """What the lines take that record what was done."""
+    """The tokens of the lines that record what was done."""
     return sum(line.tokens for line in lines if line.value >= SETTLED)
 
 
@@ -95,7 +95,7 @@ def choose(lines: Sequence[BlockLine], room: Room, before: Rank | None = None) -
 
 
 def _recorded(lines: Sequence[BlockLine]) -> float:
-    """How far what was done is on record: 0 not at all, 1 as in a session where tools do everything."""
+    """How much of what was done is recorded: 0 nothing, 1 as in a session where tools do everything."""
     done = sum(line.tokens for line in lines if SETTLED < line.value < RULED)
     return min(1.0, done / (RECORDED_SHARE * (sum(line.tokens for line in lines) or 1)))
 
@@ -121,7 +121,7 @@ def _fits(lines: Sequence[BlockLine], kept: Sequence[int], room: Room) -> bool:
 
 
 def _is_missed(lines: Sequence[BlockLine], best: Choice, same: Choice, room: Room) -> bool:
-    """Whether what `best` has over `same` is worth that the lines change."""
+    """Whether the lines that `best` has and `same` has not are worth changing the block."""
     more = set(best.kept).difference(same.kept)
     return any(lines[index].value >= SETTLED for index in more) or _tokens(lines, more) > 2 * room.slack
 

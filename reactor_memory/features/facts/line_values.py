@@ -1,8 +1,8 @@
-"""What corrects something stands as long as what it corrects. Pure.
+"""A line that corrects an older one is worth no less than that. Pure.
 
-A line that takes back an older one may say less than that, and so rank lower: a tight context would tell the old one
-and not the new one. That two lines are about one thing shows in two words which stand side by side in both: a name,
-or a thing and what it is for. Small words, numbers and days do not count, for those are what changes.
+A line that takes back an older one may say less than that, and so rank lower: a small context would show the old one
+and not the new one. Two lines are about one thing if two words stand side by side in both: a name, or a thing and what
+it is for. Small words, numbers and days do not count, for those are what changes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_LINES = 2048
 
 
 class _Quotations(NamedTuple):
-    """The words of a line of quotations, alone and side by side, what they do, and the most that they were worth."""
+    """A line of quotations: its words, alone and in pairs, what its facts do, and the highest value it had."""
 
     words: frozenset[str]
     pairs: frozenset[Pair]
@@ -65,8 +65,8 @@ def revalued(lines: Iterable[tuple[BlockLine, tuple[Fact, ...]]]) -> list[float]
 
 
 def still_said(story: Sequence[BlockLine], facts: Iterable[Fact]) -> tuple[BlockLine, ...]:
-    """The lines of a narrative without those about a thing that quotations settle or correct: a story may tell it as it
-    was before.
+    """The lines of a narrative, without those about a thing that quotations settle or correct: the narrative may say
+    how it was before.
     """
     known = frozenset[Pair]().union(
         *(word_pairs(fact.value) for fact in facts if fact.salience and fact.act != "statement")
@@ -100,7 +100,7 @@ def _quotations(facts: tuple[Fact, ...]) -> _Quotations:
 
 
 def _revalue(place: int, new: _Quotations, older: Mapping[int, _Quotations], values: list[float]) -> _Quotations:
-    """What stands at `place`, beside the older lines about the same; `values` by the place of a line."""
+    """The line at `place`, valued beside the older lines about the same things; `values` by the place of a line."""
     corrects = new.corrects or (new.by_user and any(old.settles and _is_about(new, old) for old in older.values()))
     anew = {at: old for at, old in older.items() if _tells_anew(new, old)}
     for at, old in older.items():

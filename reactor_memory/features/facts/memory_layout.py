@@ -25,7 +25,7 @@ of a truncated summary are the best of many more: there it is from once the room
 
 
 WHOLE = 1_900
-"""From this budget on nothing that was said loses a word."""
+"""From this budget on, nothing that was said is shortened."""
 
 STORY_SHARE = 0.05
 LEAST_STORY = 100
@@ -35,7 +35,7 @@ before the window: what it takes is no room for facts, and no text that a prompt
 
 
 SOON_SHARE = 0.05
-"""What a memory that is made anew leaves free for the next turns: else they would move the window at once."""
+"""The share that a new layout leaves free for the next turns: without it, they would move the window at once."""
 
 
 def layout_for(request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
@@ -56,7 +56,7 @@ def layout_for(request: PlanRequest, summary: Summary, start: int, *, anew: bool
 
 
 def _laid_out(request: PlanRequest, summary: Summary, split: _Split, *, anew: bool) -> tuple[Layout, bool]:
-    """The layout, and whether it tells all that was done."""
+    """The layout, and whether it has everything that was done."""
     limits = request.limits
     said = {message.seq for message in request.rows.messages if (message.seq or 0) >= split.start}
     shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
@@ -109,7 +109,7 @@ class _LineRoom(NamedTuple):
 
 
 class _Selection(NamedTuple):
-    """How the facts are written, all of their lines, those that are shown, and the narrative that may stand below."""
+    """The form of the facts, all of their lines, those that are shown, and the narrative that may stand below."""
 
     form: Form
     offered: Sequence[BlockLine]
@@ -128,7 +128,7 @@ def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine]
 
 
 def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
-    """What stood there before stays as far as it can, and the window has room to grow."""
+    """The lines of the layout before stay as far as they can, and the window has room to grow."""
     before = request.rows.layout
     form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
     shares = share_out(offered, budget=request.limits.budget, most=room.most)
@@ -146,7 +146,7 @@ def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[Bl
 
 
 def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
-    """About what the narrative takes, its header included; nothing if there is none."""
+    """About how many tokens the narrative takes, its header included; 0 if there is none."""
     if not story:
         return 0
     return request.count_text(block_text(NARRATIVE, ())) + request.limits.overhead + _line_tokens(story)

@@ -1,4 +1,4 @@
-"""The fold of what the segments say into one state: pure, and the same for every order of arrival.
+"""The fold of the facts of segments into one state: pure, and the same for every order of arrival.
 
 Everything here keeps the greatest element of each identity, so folding a fold together with new facts equals folding
 everything at once.
@@ -29,7 +29,9 @@ _PIECES = re.compile(r"\S(?:.{0,398}\S)?(?=\s|$)|\S{1,400}")
 _MARK_TOKENS = 2
 
 SPARE_SHARE = 0.25
-"""What ranks next is kept, up to this share of the working set: in its place comes what facts to come make free."""
+"""The facts that rank next are kept as well, up to this share of the working set: they fill the room that later facts
+free.
+"""
 
 
 class WorkingSet(NamedTuple):
@@ -52,14 +54,14 @@ def fold(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def successors(facts: Iterable[Fact]) -> dict[Fact, Fact]:
-    """The verified facts that do not hold any more, each with the one that holds in its place."""
+    """The verified facts that later ones replaced, each with the one that holds now."""
     verified = tuple(_verified(facts))
     current = _current(verified)
     return {fact: holds for fact in verified if (holds := current[_identity(fact)]) != fact}
 
 
 def as_of(facts: Iterable[Fact], seq: int) -> tuple[Fact, ...]:
-    """The facts as they stood right after message `seq`."""
+    """The facts as they were right after message `seq`."""
     return fold(fact for fact in facts if fact.source_seq <= seq)
 
 
@@ -162,12 +164,12 @@ def fold_into(
 
 
 def posted_lines(text: str) -> list[str]:
-    """A posted summary as lines of a narrative: a sentence each, those that go on and on in pieces."""
+    """A posted summary as lines of a narrative: one a sentence, very long sentences in pieces."""
     return [piece for sentence in sentences(text) for piece in _PIECES.findall(sentence)]
 
 
 def _narrative_lines(ledger: Ledger) -> Iterator[str]:
-    """What a posted summary says of the messages that it speaks for, then the segments that end behind them."""
+    """The lines of a posted summary for the messages that it covers, then the segments that end behind them."""
     posted = ledger.posted or PostedSummary(seq=0, until_seq=0)
     yield from posted_lines(posted.text)
     yield from (segment.narrative for segment in ledger.segments if segment.end_seq > posted.until_seq)
@@ -206,12 +208,12 @@ def position(fact: Fact) -> tuple[int, tuple[int, int], str, str, bool, str]:
 
 
 def _verified(facts: Iterable[Fact]) -> Iterable[Fact]:
-    """Unverified facts stay in the ledger: they neither show nor replace anything."""
+    """The verified facts. Others stay in the ledger: they are not shown and replace nothing."""
     return (fact for fact in facts if fact.verified)
 
 
 class _Bundle(NamedTuple):
-    """What an anchor's facts of the same worth say. `rank`: worth first, then worth per token; of equals the newer."""
+    """The facts of an anchor with the same worth. `rank`: worth first, then worth per token; of equals the newer."""
 
     rank: tuple[float, float, int, str]
     tokens: int

@@ -52,7 +52,7 @@ _FACT_COLUMNS = 12
 
 
 def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> Steps[Ledger]:
-    """As `SummaryStore.read_ledger`; `cleared_too`: with what memory leaves untold."""
+    """As `SummaryStore.read_ledger`; `cleared_too`: with what cleared messages state."""
     segments: dict[str, list[Segment]] = {}
     facts: dict[tuple[str, int], list[Fact]] = {}
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
@@ -81,7 +81,7 @@ def _up_to(ends: Iterable[tuple[str, int | None]]) -> str | None:
 
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
-    """With the corrections of the branch itself, and without what memory leaves untold."""
+    """With the corrections of the branch itself, and without what cleared messages state."""
     parts = _up_to((yield from _ends_of_segments(branch)))
     values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
     rows = yield Query("facts_about", values)
@@ -98,7 +98,7 @@ def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
 
 
 def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, int | None]]]:
-    """Until where the segments of each conversation of the branch that has some count (`segments_of_branch`)."""
+    """The last seq of the segments of each conversation of the branch that has some count (`segments_of_branch`)."""
     if len(branch) == 1:
         return [(branch[0].conversation_id, None)]
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
@@ -262,14 +262,14 @@ def refolded(stored: SummaryHead, ledger: Ledger, refold: LedgerFold, now: int) 
 
 
 def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
-    """The one that reaches furthest, of equals the newest: so a late one of less never takes the place of more."""
+    """The posted summary that covers most, of equals the newest: so a late one that covers less never replaces it."""
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
     rows = yield Query("ruling_posted", _group(branch) | {"parts": parts})
     return PostedSummary(seq=rows[0][0], until_seq=rows[0][1], text=rows[0][2]) if rows else None
 
 
 def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: LedgerFold) -> Steps[None]:
-    """The summary rules from now on; the log has its text."""
+    """The posted summary counts from now on; the log has its text."""
     yield from _lock_all([session])
     yield Query("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
     yield from renew_narrative(session, now=now, refold=refold, begin=True)
@@ -326,7 +326,7 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
 
 
 def forget_derived(session_id: str) -> Steps[None]:
-    """Everything that was made of the messages of the session goes."""
+    """Remove everything that was made of the messages of the session."""
     for query in ("delete_segments", "delete_facts", "delete_summary", "delete_corrections"):
         yield Query(query, key_of(session_id))
 

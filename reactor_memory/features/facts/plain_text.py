@@ -1,4 +1,4 @@
-"""Text that passes for nothing but text: no role, header, end of a block, chat token or markup."""
+"""Text that cannot be taken for structure: for a role, a header, the end of a block, a chat token or markup."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def unforged_notes_line(line: str) -> str:
 
 
 def _kept(char: str, before: str, after: str) -> str:
-    """`char`, a space, or nothing. Joiners stay inside the scripts and emoji that need them."""
+    """`char`, a space, or nothing. Joiners are kept only inside the scripts and emoji that need them."""
     if char.isspace() or char in "\u2028\u2029":
         return " "
     if char in _JOINERS or char in _SELECTORS:
@@ -86,7 +86,7 @@ def _needs_joiner(neighbour: str) -> bool:
 
 
 def unforged(line: str) -> str:
-    """`line`, which may not begin with what could pass for the name of a role or a block, or for the end of one."""
+    """`line`, changed if it begins with what could be taken for the name of a role or a block, or for a block's end."""
     start = next((place for place, char in enumerate(line) if any(map(str.isalnum, skeleton(char)))), len(line))
     begin = line[start:]
     return f"about {begin}" if _FORGED_START.match(skeleton(begin)) else line

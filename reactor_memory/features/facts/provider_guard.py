@@ -40,7 +40,7 @@ class ProviderGuard:
     async def redacted(
         self, messages: Sequence[Message], known: Known = NOTHING_KNOWN
     ) -> tuple[tuple[Message, ...], Known]:
-        """Both as the redactor leaves them. A redactor may take its time: it works in a thread."""
+        """The messages and names after redaction. A redactor may take long, so it works in a thread."""
         try:
             with anyio.fail_after(self._timeout_seconds):
                 return await anyio.to_thread.run_sync(self._redact, messages, known, abandon_on_cancel=True)
@@ -51,11 +51,11 @@ class ProviderGuard:
         raise failure
 
     async def is_spent(self, session_id: str) -> bool:
-        """Whether a cap on spending is reached for the session: then ask somebody who costs nothing."""
+        """Whether a cap on spending is reached for the session: then a summarizer that costs nothing has to do."""
         return await self._caps.are_reached(session_id)
 
     async def call(self, session_id: str, ask: Callable[[], Awaitable[T]], *, tokens: Callable[[T], int]) -> T:
-        """The answer of the provider; `tokens` tells what it cost, which is noted, also where it was of no use.
+        """The answer of the provider; `tokens` gives its cost, which is recorded even if the answer is useless.
 
         Raises `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
         """

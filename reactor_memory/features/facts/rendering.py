@@ -43,10 +43,10 @@ ID_SUFFIX = ".id"
 QUOTED = "-"
 READ_BACK = "Confirm: "
 ABOUT_USER = "the user"
-"""The anchor of what holds of the user (``phone_number``): the key says what it is."""
+"""The anchor of facts about the user (``phone_number``): the key says what it is."""
 
 UNNAMED = frozenset({"agreed", "told", ABOUT_USER})
-"""Titles that a model's words do without: it has no name, and none may pass for the user."""
+"""Titles that are left out before a model's words: it has no name, and none may be taken for the user."""
 
 AGAIN = "then "
 BELOW_TITLE = "+ "
@@ -132,8 +132,8 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
 
 
 def _said_once(lines: Sequence[RenderedLine]) -> list[RenderedLine]:
-    """Without quotations that a later message repeats word for word, and without those of a word or two out of a
-    sentence that is quoted as a whole.
+    """The facts without quotations that a later message repeats word for word, and without those of one or two words
+    out of a sentence that is quoted as a whole.
     """
     newest = {each.line.text: place for place, each in enumerate(lines)}
     wholes: dict[int, RenderedLine] = {}
@@ -231,7 +231,7 @@ def _given(facts: Sequence[Fact]) -> dict[str, str]:
 
 
 def _common(groups: Iterable[Sequence[Fact]]) -> frozenset[Detail]:
-    """What so many decisions say that it tells nothing about any of them."""
+    """What nearly all decisions have in common, so that it says nothing about any of them."""
     said = [{_detail(fact) for fact in facts if fact.act == "decision" and not fact.salience} for facts in groups]
     seen = Counter(detail for details in said for detail in details)
     least = max(MANY_FACTS, COMMON_SHARE * sum(map(bool, said)))
@@ -243,7 +243,7 @@ def _detail(fact: Fact) -> Detail:
 
 
 def _common_line(style: _Style) -> Iterator[RenderedLine]:
-    """What the decisions below do not repeat; it stays as long as there is memory at all."""
+    """The line with what the decisions below have in common; it stays as long as there is memory at all."""
     if style.common:
         told = SEPARATOR.join(sorted(f"{plain_value(stem)}={plain_value(value)}" for stem, value in style.common))
         text = f"{COMMON_TITLE}: {told}"[:MAX_LINE_CHARACTERS]
@@ -323,8 +323,8 @@ def _fresh_lines(run: tuple[tuple[Fact, ...], ...], style: _Style) -> tuple[Rend
 
 
 def _quotation_lines(facts: Sequence[Fact], style: _Style) -> Iterator[RenderedLine]:
-    """What somebody with a name said bears the title; what the model said, alone or in answer, does without. What
-    stands under one name for good (``my dog is Rex``) bears the names.
+    """Words of somebody with a name have the title; words of the model, alone or in answer, have none. What stands
+    under one name for good (``my dog is Rex``) has the names.
     """
     if not facts:
         return
@@ -351,7 +351,7 @@ def _begun(said: str) -> str:
 
 
 def _read_back(fact: Fact, said: str) -> str:
-    """What the model read back or proposed in no whole sentence says that it did."""
+    """Where the model read back or proposed something in no whole sentence, the line says that it did."""
     proposed = fact.act == "decision" and fact.said_by != "user"
     bare = proposed and not any(map(says_what, read_sentences(said)[:1]))
     return f"{READ_BACK}{said.removeprefix('So ')}" if bare else said
@@ -383,7 +383,7 @@ def _record_lines(facts: Sequence[Fact], again: Sequence[Sequence[Fact]], style:
 
 
 def _uncommon(row: Sequence[Fact], again: Sequence[Sequence[Fact]], style: _Style) -> Sequence[Fact]:
-    """What is not told once for all lines, or was changed since; at least one fact."""
+    """The facts that the common line does not hold, or that were changed since; at least one fact."""
     if not style.common:
         return row
     given = {fact.key.removeprefix(_NEW): fact.value for call in again for fact in call if fact.said_by != "tool"}
@@ -493,5 +493,5 @@ def _piece(fact: Fact, value: str, label: str, stated: Stated) -> str:
 
 
 def _unmarked(value: str) -> str:
-    """A value that does not read as one that was changed."""
+    """A value that cannot be taken for one that was changed."""
     return _AGAIN.sub(", then ", value).lstrip(", ")

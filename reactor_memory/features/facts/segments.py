@@ -65,7 +65,7 @@ def _borders(messages: Sequence[Message]) -> Iterator[tuple[int, bool]]:
 
 
 def _going_on(messages: Sequence[Message]) -> Iterator[int]:
-    """The positions behind which a run with reasoning goes on, or may yet."""
+    """The positions after which a run with reasoning goes on, or may still go on."""
     for run in reasoned_runs(messages, range(len(messages)), len(messages)):
         yield from run if run.stop == len(messages) else run[:-1]
 

@@ -1,4 +1,4 @@
-"""What the ledger holds of a session, and what names its facts bear."""
+"""The ledger of a session, and the names that its facts use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reactor_memory.models.ledger import Fact, KnownNames, Ledger
 MAX_NAMES = 40
 MAX_KEYS = 8
 MAX_CHARACTERS = 1_600
-"""About 400 tokens: what a question costs more does not grow with the conversation."""
+"""About 400 tokens: so the cost of a question does not grow with the conversation."""
 
 
 async def ledger_of(summaries: SummaryStore, session: Session) -> Ledger:

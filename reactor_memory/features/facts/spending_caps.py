@@ -1,7 +1,7 @@
-"""The caps on what a summarizer may cost, in tokens that it reads and writes.
+"""The caps on the cost of a summarizer, in tokens that it reads and writes.
 
-What was spent is noted in the store after each answer, so a cap holds across restarts and processes. It is looked at
-before each call: what runs at that moment, here and elsewhere, may still go beyond it by one extraction each.
+The cost is recorded in the store after each answer, so a cap holds across restarts and processes. It is checked before
+each call: extractions that run at that moment, here and elsewhere, may still exceed it by one each.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SpendingCaps:
         return bool(reached)
 
     async def note(self, session_id: str, tokens: int) -> None:
-        """Tokens were spent for the session."""
+        """Record tokens that were spent for the session."""
         if tokens > 0:
             await self._database.write(
                 fact_operations.add_spending, session_id, day=day_of(self._clock()), tokens=tokens

@@ -18,7 +18,7 @@ PAGE = 500
 
 
 class MessageView:
-    """Which messages are in view, and what they say where facts stand, redacted as it was read. Holds no message."""
+    """Which messages are in view, and their redacted words around facts. Keeps no message."""
 
     def __init__(self, facts: Sequence[Fact], redactor: Redactor) -> None:
         self._redactor = redactor

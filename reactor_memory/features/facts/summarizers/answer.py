@@ -1,4 +1,4 @@
-"""The door that answers of models come in by."""
+"""Answers of models, parsed and checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_FACTS = 1000
 MAX_FACT_CHARACTERS = 4000
 MAX_HEADLINE_CHARACTERS = 200
 MAX_DEPTH = 100
-"""No JSON of an answer is deeper."""
+"""The JSON of an answer may have so many levels."""
 
 _BEGIN = re.compile(r'\{\s*"(?:facts|narrative|headline|summary)"\s*:')
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)

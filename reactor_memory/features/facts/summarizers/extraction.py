@@ -47,7 +47,7 @@ def _facts(messages: Sequence[Message]) -> Iterator[Fact]:
 
 
 def _recorded(messages: Sequence[Message], found: Sequence[Exchange]) -> frozenset[int]:
-    """Messages that only lead to a call that was made: its arguments say the same, exactly."""
+    """Messages that only lead to a call that was made: the arguments of the call say the same, exactly."""
     acted = [exchange.seq for exchange in found if action_score(exchange) >= ACTION_SCORE]
     recorded: set[int] = set()
     for seq in acted:

@@ -1,4 +1,4 @@
-"""What all summarizers that ask a language model have in common; what differs is how a model is asked."""
+"""What all summarizers with a language model have in common; only the client differs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reactor_memory.text.spans import sentences
 
 _LEAST_ROOM = 256
 _SHARE_OF_TIME = 0.98
-"""Of what a caller's deadline leaves: whoever is stopped by the deadline cannot tell any more what was spent."""
+"""The share of the caller's deadline that is used: a call that the deadline stops can no longer report its cost."""
 
 
 class ModelClient(Protocol):
@@ -157,7 +157,7 @@ def _end() -> float:
 
 
 def _extraction(reply: Reply) -> Extraction:
-    """What the answer says; of one that was cut off, what is whole."""
+    """The extraction in the answer; of one that was cut off, everything that is whole."""
     if reply.failure is not None and reply.failure.reason == "truncated":
         with suppress(SummarizationError):
             return parse_answer(reply.text)
@@ -172,7 +172,7 @@ def _usable(reply: Reply) -> str:
 
 @contextmanager
 def _at_the_cost_of(usage: Usage) -> Generator[None]:
-    """A useless answer was paid for, too."""
+    """Adds what a useless answer cost to the error."""
     try:
         yield
     except SummarizationError as error:

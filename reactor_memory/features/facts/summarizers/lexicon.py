@@ -45,7 +45,7 @@ READ_BACK = _phrases(
     "(?<!do )(?<!would )(?<!if )(?<!that )(?<!what )"
     r"you(?:'d| would)?(?: want| wish|(?<=d) like) (?:to|me to|\d+|an?|one|two)",
 )
-"""Words of somebody who reads out what was understood."""
+"""Words that introduce a summary of what was understood."""
 
 SETBACK = _phrases(
     "unfortunately|couldn't|could not|unable|not able|wasn't able|did not manage|didn't manage|unavailable",
@@ -65,7 +65,7 @@ REVISION = _phrases(
     "no longer|any ?more|on second thought|scratch that|turns out|after all|from now on|as of (?:now|today)",
     "(?:is|are|be|at|on) now|now (?:is|are)|the new|a new",
 )
-"""Words of somebody who says anew what was said otherwise before."""
+"""Words that introduce a correction of one's own statement."""
 
 CHANGE = re.compile(r"\W*(?:can|could|may|might|would|will|shall)\b[^.!?]+\b(?:instead|rather)\b", re.IGNORECASE)
 """A question that asks for a change: "Can it be at noon instead?"; `match` it."""

@@ -1,7 +1,7 @@
-"""What a sentence of talk states, and how much that tells for its length.
+"""Statements in sentences of talk, and how informative they are for their length.
 
 Somebody did, has, is, wants, plans, likes or decided something: with whom, where, when. Questions, pleasantries, praise
-and echoes state nothing. Words that every talk is full of tell little, and the names of those who speak only say who.
+and echoes state nothing. Words that every talk is full of say little, and the names of speakers only say who.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def beyond_aside(sentence: Sentence) -> int:
 
 
 def most_telling(statements: Sequence[Statement], content: frozenset[str]) -> list[Statement]:
-    """Those that tell most, in their order, until they hold most of the words of `content`."""
+    """The most informative statements, in their order, until they hold most of the words of `content`."""
     left = COVER * len(content)
     kept: list[Statement] = []
     held = frozenset[str]()
@@ -173,7 +173,7 @@ def most_telling(statements: Sequence[Statement], content: frozenset[str]) -> li
 
 
 def telling(statements: Sequence[Statement]) -> float:
-    """What they tell together, a token: about 0.2 for chat, 1 for who did what and when."""
+    """How informative they are together, per token: about 0.2 for chat, 1 for who did what and when."""
     tokens = sum((each.stop - each.start) / TOKEN_CHARACTERS + 1 for each in statements)
     told = sum(each.worth * ((each.stop - each.start) / TOKEN_CHARACTERS + 1) for each in statements)
     return told / (tokens + TITLE_TOKENS)
@@ -185,7 +185,7 @@ def is_echo(statement: Statement, before: frozenset[str]) -> bool:
 
 
 def _says_something(telling: frozenset[str]) -> bool:
-    """More than a number, and more than one word."""
+    """Whether it is more than a number, and more than one word."""
     return len(telling) >= MIN_WORDS and any(any(c.isalpha() for c in word) for word in telling)
 
 

@@ -15,7 +15,7 @@ from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.words import read_sentences
 
 REPEATED_SHARE = 0.6
-"""What says so many of the words of a quotation, and all of its details, makes it needless."""
+"""A fact with so many of the words of a quotation, and all of its details, replaces the quotation."""
 
 
 class SupplementedSummarizer:

@@ -72,20 +72,20 @@ class ReadMessage(NamedTuple):
 
     @property
     def stated(self) -> frozenset[str]:
-        """The words that say something, without those of questions."""
+        """The informative words, without those of questions."""
         return frozenset(
             word for sentence in self.sentences if not sentence.text.endswith("?") for word in sentence.content
         )
 
     @property
     def corrects(self) -> bool:
-        """The user refuses or changes something and says what."""
+        """Whether the user refuses or changes something and says what."""
         return self.by_user and bool(self.details) and bool(REFUSAL.match(self.text) or CORRECTION.search(self.text))
 
     @property
     def revises(self) -> bool:
-        """The user says anew what was said otherwise before: in a sentence with a detail, or a short one, or asks for
-        a change in so many words.
+        """Whether the user corrects an earlier statement of their own: in a sentence with a detail, or a short one, or
+        by asking for a change explicitly.
         """
         return self.by_user and any(
             CHANGE.match(sentence.text)
@@ -188,7 +188,7 @@ class Talk:
         return self.told[index + 1] if index + 1 < len(self.told) else None
 
     def _is_done(self, index: int) -> bool:
-        """The answer after the reply asks for nothing more."""
+        """Whether the answer after the reply asks for nothing more."""
         if index + 2 >= len(self.told):
             return False
         text = self.told[index + 2].text

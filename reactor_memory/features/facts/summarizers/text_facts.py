@@ -87,7 +87,7 @@ _CONTACTS = frozenset({"email", "phone"})
 
 
 class Row(NamedTuple):
-    """What the memory keeps of one message; `before` are the earlier messages that it settles."""
+    """What memory keeps of one message; `before` are the earlier messages that it settles."""
 
     anchor: str
     told: ReadMessage
@@ -161,7 +161,7 @@ def _is_fact_of_its_own(statement: Statement) -> bool:
 
 
 def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
-    """What a message matters that was not agreed: people who talk under their names tell; others settle something."""
+    """The salience of a message that was not agreed: people under names report; others settle something."""
     if not statements:
         return 0.0
     if talk.speakers:
@@ -200,7 +200,7 @@ def _lasting(told: ReadMessage) -> float:
 
 
 def _said_again(row: Row, later: Iterable[Row]) -> bool:
-    """Whether one of the next rows tells it, too: an echo tells nothing."""
+    """Whether one of the next rows says it, too: an echo adds nothing."""
     content = row.content
     return any(content <= other.content and (other.statements or other.is_agreed) for other in later)
 
@@ -255,7 +255,7 @@ def _telling(told: ReadMessage, *, is_agreed: bool = False) -> list[Sentence]:
 
 
 def _names_something(sentence: Sentence) -> bool:
-    """It has details, and not only the number of "One moment" or the capital of "Is that Okay?"."""
+    """Whether it has details, and not only the number of "One moment" or the capital of "Is that Okay?"."""
     if not sentence.details or not sentence.content - NEGATIONS - OPENERS:
         return False
     return len(sentence.words) > MIN_RULING_WORDS or not _is_number(sentence.details)
@@ -266,7 +266,7 @@ def _is_number(details: Sequence[str]) -> bool:
 
 
 def _says_enough(sentence: Sentence) -> bool:
-    """It is no mere "Is that all right with you?", and no mere "No problem"."""
+    """Whether it says more than "Is that all right with you?" or "No problem"."""
     return len(sentence.content - NEGATIONS - OPENERS) >= (MIN_ASKED_WORDS if sentence.text.endswith("?") else 2)
 
 

@@ -124,7 +124,7 @@ def _verb(tool: str) -> str:
 
 
 def _ending(exchange: Exchange, subject: Subject) -> Fact:
-    """That a thing was given up. It stands beside what the thing was, which would pass for valid without it."""
+    """That a thing was cancelled: a fact beside those about the thing, which would seem valid without it."""
     return Fact(
         anchor=subject.anchor,
         key="ended",
@@ -149,7 +149,7 @@ def record_count(result: object) -> int:
 
 
 def is_failure(exchange: Exchange) -> bool:
-    """The result says that it did not work, or is an empty list: nothing was found or done."""
+    """Whether the result reports a failure, or is an empty list: nothing was found or done."""
     result = exchange.result
     if isinstance(result, list):
         return not result
@@ -225,7 +225,7 @@ class ToolReader:
                 )
 
     def _name_fact(self, subject: Subject, field: Field, *, failed: bool) -> Fact:
-        """What the id under ``<key>.id`` stands for, under ``<key>``: it stands in another message."""
+        """The name behind the id under ``<key>.id``, as the fact ``<key>``: it stands in another message."""
         name, seq = self._names[field.id or Id("", "")]
         key = subject.key(field).removesuffix(ID_SUFFIX)
         return Fact(
@@ -239,7 +239,7 @@ class ToolReader:
         )
 
     def _subject(self, exchange: Exchange, decided: bool) -> Subject:
-        """The thing that the result names as given or as new, else the call itself."""
+        """The thing that the result names as given or as new; else the call itself."""
         top = _top_ids(exchange.result)
         given = [field.id for field in _fields(exchange.arguments, {}) if field.id]
         created = _new_ids(exchange) or (_ids_in_sentence(exchange) if decided else [])
