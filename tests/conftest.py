@@ -1,5 +1,6 @@
 """Settings that hold for every test."""
 
+import gc
 import os
 import shutil
 import signal
@@ -53,6 +54,15 @@ hypothesis_settings.register_profile(  # for code that was changed: that a test 
     phases=(Phase.explicit, Phase.generate),
 )
 hypothesis_settings.load_profile("reactor-memory")
+
+# Collecting makes a million objects that live as long as the process. Without this, the collector of garbage would walk
+# through all of them while they are made, and again in every test that asks for a full collection.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -149,6 +149,15 @@ async def test_no_memo_of_this_process_holds_it() -> None:
         assert not remembered("zyxmarker")
 
 
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Shows also the objects that were there when the first test began."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("thawed")
 async def test_texts_of_tiers_and_notes_do_not_stay_in_memory() -> None:
     settings: dict[str, Any] = {
         "history": {"strategy": "progressive"},
@@ -162,20 +171,25 @@ async def test_texts_of_tiers_and_notes_do_not_stay_in_memory() -> None:
         context = await memory.load_history("s", user_id=USER, agent_name="a")
         assert "zyxmarker" in repr(context.messages)
         assert "vwumarker" in repr(context.messages)
-        assert "zyxmarker" in held_in_caches()
-        assert "vwumarker" in held_in_caches()
+        caches = caches_of_the_library()
+        assert "zyxmarker" in held_in(caches)
+        assert "vwumarker" in held_in(caches)
         del context
         await memory.erasure.erase_user(USER)
         gc.collect()
-        assert "zyxmarker" not in held_in_caches()
-        assert "vwumarker" not in held_in_caches()
+        assert "zyxmarker" not in held_in(caches)
+        assert "vwumarker" not in held_in(caches)
 
 
-def held_in_caches() -> str:
-    """What the caches of pure functions hold in this process, whichever module made them."""
-    caches = [each for each in gc.get_objects() if type(each) is type(lru_cache(len))]
-    of_the_library = [each for each in caches if each.__module__.startswith("reactor_memory")]
-    return repr([gc.get_referents(each) for each in of_the_library])
+def caches_of_the_library() -> list[Any]:
+    """The caches of pure functions in this process, whichever module made them."""
+    kind = type(lru_cache(len))
+    caches = [each for each in gc.get_objects() if type(each) is kind]
+    return [each for each in caches if each.__module__.startswith("reactor_memory")]
+
+
+def held_in(caches: list[Any]) -> str:
+    return repr([gc.get_referents(each) for each in caches])
 
 
 def remembered(text: str) -> bool:
