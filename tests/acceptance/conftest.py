@@ -7,7 +7,8 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -40,11 +41,15 @@ Start: TypeAlias = Callable[..., "subprocess.Popen[str]"]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder of the commands."""
-    for name in list(os.environ):
-        if name.startswith("REACTOR_MEMORY_") or name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"):
-            monkeypatch.delenv(name)
+    forget_settings(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def forget_settings(patch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("REACTOR_MEMORY_") or name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"):
+            patch.delenv(name)
 
 
 @pytest.fixture
@@ -65,6 +70,13 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
 @pytest.fixture
 def start(folder: Path) -> Iterator[Start]:
     """Starts a command as a process of its own, which is killed if it outlives the test."""
+    with started_commands() as start:
+        yield start
+
+
+@contextmanager
+def started_commands() -> Generator[Start]:
+    """Starts commands, which are killed if they outlive the block."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object) -> subprocess.Popen[str]:
@@ -79,10 +91,12 @@ def start(folder: Path) -> Iterator[Start]:
         processes.append(process)
         return process
 
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+    try:
+        yield start
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 def write_sessions(path: Path, sessions: dict[str, list[Message]]) -> Path:

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
 import sqlite3
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,13 +24,14 @@ from reactor_memory.studio.app import create_app
 from reactor_memory.studio.rendering import Pages
 from reactor_memory.studio.session_page import PAGE
 from reactor_memory.studio.studio import Studio
+from tests.acceptance.conftest import forget_settings, started_commands
 
 SETTINGS = {"context": {"record": "turns"}}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "agent.db"
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("studio") / "agent.db"
     anyio.run(_fill, path)
     return path
 
@@ -42,14 +45,42 @@ async def _fill(path: Path) -> None:
         await memory.drain()
 
 
-@pytest.fixture
-def browser(store: Path, start: Callable[..., subprocess.Popen[str]]) -> Iterator[httpx.Client]:
-    yield from _entered(start("studio", "--store", store))
+@pytest.fixture(scope="module")
+def reading(store: Path) -> Iterator[httpx.Client]:
+    yield from _served("studio", "--store", store)
+
+
+@pytest.fixture(scope="module")
+def writing(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    yield from _served(
+        "studio", "--store", shutil.copy(store, tmp_path_factory.mktemp("written") / "agent.db"), "--write"
+    )
 
 
 @pytest.fixture
-def writer(store: Path, start: Callable[..., subprocess.Popen[str]]) -> Iterator[httpx.Client]:
-    yield from _entered(start("studio", "--store", store, "--write"))
+def browser(reading: httpx.Client) -> Iterator[httpx.Client]:
+    """One that has entered. The Studio is the same for all tests, and only looks."""
+    yield from _again(reading)
+
+
+@pytest.fixture
+def writer(writing: httpx.Client) -> Iterator[httpx.Client]:
+    """The same, where something may be changed: each test changes what no other one asks for."""
+    yield from _again(writing)
+
+
+def _served(*arguments: object) -> Iterator[httpx.Client]:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        forget_settings(patch)
+        patch.chdir(folder)  # where no file of settings lies
+        with started_commands() as start:
+            yield from _entered(start(*arguments))
+
+
+def _again(entered: httpx.Client) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=entered.base_url, headers={"origin": entered.headers["origin"]}) as client:
+        client.cookies.update(entered.cookies)
+        yield client
 
 
 def _entered(process: subprocess.Popen[str]) -> Iterator[httpx.Client]:
