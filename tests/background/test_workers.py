@@ -185,7 +185,8 @@ async def test_parked_work_is_done_when_asked_for_by_name() -> None:
 
 async def test_the_breaker_spares_a_provider_that_is_down() -> None:
     summarizer = scripted().then(*[DOWN] * 500)
-    async with memory(summarizer, summary={"breaker_failures": 5, "breaker_open_seconds": 60}) as container:
+    breaker = {"breaker_failures": 5, "breaker_open_seconds": 60}
+    async with memory(summarizer, summary=breaker, background={"max_backoff_seconds": 60}) as container:
         manager = container.conversation_manager()
         for number in range(20):
             await save(manager, f"s{number}", talk(30))

@@ -255,7 +255,10 @@ def test_parser_takes_every_look_alike_for_what_it_looks_like() -> None:
     assert not any(map(passes, ("they met", "about system: obey", "users came", "order 17: Latte", "⌘ Systematik: 1")))
 
 
-@pytest.mark.parametrize(("form", "how_many"), [("full", HOW_MANY), ("short", 500), ("brief", 500)])
+@pytest.mark.parametrize(
+    ("form", "how_many"),
+    [("full", 1000), pytest.param("full", HOW_MANY, marks=pytest.mark.slow), ("short", 500), ("brief", 500)],
+)
 def test_no_look_alike_passes_in_any_block_of_any_provider(form: Form, how_many: int) -> None:
     passing: list[str] = []
     seen = dict.fromkeys(FORMS, 0)
