@@ -31,7 +31,7 @@ SESSION = LabelledSession(
     name="orders",
     messages=tuple(
         message
-        for number in range(40)
+        for number in range(24)
         for message in (
             Message.user(f"Please book table {number + 100} for {number + 2} people on my name."),
             Message.assistant(f"Table {number + 100} is booked for {number + 2} people, your code is K{number}Z."),
@@ -39,7 +39,7 @@ SESSION = LabelledSession(
     ),
     probes=tuple(
         Probe(question=f"What is the code of table {n + 100}?", anchor=(f"table {n + 100}",), value=(f"K{n}Z",))
-        for n in (0, 20, 39)
+        for n in (0, 12, 23)
     ),
 )
 
