@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.features.facts.summarizers.answer import _AnsweredFact, _Told
+from reactor_memory.features.facts.summarizers.answer import _AnsweredFact, _WithNarrative
 from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, build_request
 from reactor_memory.features.facts.summarizers.records import chunks, records_of
 from reactor_memory.models import Message, ToolCall
@@ -109,7 +109,7 @@ def test_instruction_speaks_of_known_facts_only_if_there_are_any():
 
 def test_the_schema_asks_for_what_the_door_reads():
     fact = ANSWER_SCHEMA["properties"]["facts"]["items"]
-    assert ["facts", *_Told.model_fields] == list(ANSWER_SCHEMA["properties"]) == ANSWER_SCHEMA["required"]
+    assert ["facts", *_WithNarrative.model_fields] == list(ANSWER_SCHEMA["properties"]) == ANSWER_SCHEMA["required"]
     assert list(_AnsweredFact.model_fields) == list(fact["properties"]) == fact["required"]
 
 
