@@ -41,7 +41,7 @@ REFUSAL = _phrases(
 READ_BACK = _phrases(
     "confirm(?:ing|ation)?|double[- ]check|verify(?:ing)?|(?:make|be|making) sure|ensure|recap|to summari[sz]e",
     "(?:is|does|do i have) (?:that|this|it|everything|all) (?:ok|okay|right|correct|sound (?:right|good|correct))",
-    r"(?:correct|right)(?=\?)",
+    r"(?:correct|right)(?=\?)|(?:^|(?<=[.!?] ))so,? (?:\d+|an?|one|two|three|four|five)",
     "(?<!do )(?<!would )(?<!if )(?<!that )(?<!what )"
     r"you(?:'d| would)?(?: want| wish|(?<=d) like) (?:to|me to|\d+|an?|one|two)",
 )

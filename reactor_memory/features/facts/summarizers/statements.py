@@ -138,7 +138,7 @@ def statement_of(
     said = sentence.text[start - sentence.start :]
     if not _says_something(telling) or (not agreed and _PLEASANTRY.match(said.replace("’", "'"))):
         return None
-    if not (agreed or noted or speakers or is_picture) and not says_what(sentence):
+    if not (noted or speakers or is_picture) and _only_answers(sentence, telling - details, agreed=agreed):
         return None
     return Statement(sentence, start, stop, telling, _worth(telling, words, details, len(said)), bool(details))
 
@@ -177,6 +177,13 @@ def telling(statements: Sequence[Statement]) -> float:
     tokens = sum((each.stop - each.start) / TOKEN_CHARACTERS + 1 for each in statements)
     told = sum(each.worth * ((each.stop - each.start) / TOKEN_CHARACTERS + 1) for each in statements)
     return told / (tokens + TITLE_TOKENS)
+
+
+def _only_answers(sentence: Sentence, further: frozenset[str], *, agreed: bool) -> bool:
+    """Whether the sentence says nothing about what it names: "At the Soho Garden Hotel". What was agreed may leave out
+    the verb: "Two rooms at the Soho Garden Hotel".
+    """
+    return not says_what(sentence) and not (agreed and further - {sentence.words[0].folded})
 
 
 def is_echo(statement: Statement, before: frozenset[str]) -> bool:

@@ -68,6 +68,7 @@ async def test_words_before_some_colons_are_no_name() -> None:
         "I wanted to make sure it is the red canoe on Lake Inari for 3 hours.",
         "You rent the red canoe on Lake Inari for 3 hours. Does that sound right?",
         "The red canoe on Lake Inari for 3 hours, correct?",
+        "So one red canoe on Lake Inari for 3 hours.",
     ],
 )
 async def test_what_was_read_back_and_accepted_is_a_decision(said_back: str) -> None:
@@ -161,6 +162,13 @@ async def test_the_telling_part_of_a_message_stays_small_talk_goes() -> None:
 async def test_what_only_answers_a_question_is_no_fact(answer: str) -> None:
     talk = [Message.user("I need a room."), Message.assistant("Which one is it?"), Message.user(answer)]
     assert {fact.source_seq for fact in await facts(*talk, Message.assistant("Let me look that up."))} <= {1}
+
+
+async def test_an_accepted_answer_without_a_verb_needs_a_noun() -> None:
+    talk = [Message.user("Where is it?"), Message.assistant("At 12 Fjord Road."), Message.user("Great, thanks.")]
+    assert await facts(*talk) == ()
+    talk[1] = Message.assistant("Two rooms at the Juniper Inn.")
+    assert {fact.source_seq for fact in await facts(*talk)} == {2}
 
 
 async def test_named_people_may_answer_in_a_word_or_two() -> None:
