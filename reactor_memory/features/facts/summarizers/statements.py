@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from reactor_memory.features.facts.summarizers.lexicon import ASIDE, CHANGE
 from reactor_memory.models import Message, Role
-from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, PICTURE_MARK, Sentence, Word, says_what
+from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, NEGATIONS, PICTURE_MARK, Sentence, Word, says_what
 
 MIN_WORDS = 2
 COVER = 0.64
@@ -181,9 +181,10 @@ def telling(statements: Sequence[Statement]) -> float:
 
 def _only_answers(sentence: Sentence, further: frozenset[str], *, agreed: bool) -> bool:
     """Whether the sentence says nothing about what it names: "At the Soho Garden Hotel". What was agreed may leave out
-    the verb: "Two rooms at the Soho Garden Hotel".
+    the verb, "Two rooms at the Soho Garden Hotel", and so may what is denied: "No luck with the Soho Garden Hotel".
     """
-    return not says_what(sentence) and not (agreed and further - {sentence.words[0].folded})
+    says_enough = says_what(sentence) or any(word.folded in NEGATIONS for word in sentence.words)
+    return not says_enough and not (agreed and further - {sentence.words[0].folded})
 
 
 def is_echo(statement: Statement, before: frozenset[str]) -> bool:

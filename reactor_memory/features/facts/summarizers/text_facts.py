@@ -167,10 +167,14 @@ def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
     if talk.speakers:
         return TELLING * telling(statements)
     told = talk.told[index]
+    settling = talk.salience(index) * min(1.0, len(told.details) / MIN_DETAILS)
+    salience = max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
     if told.by_user and CORRECTION.search(told.text):
         return MOST_NAMELESS  # less than what it corrects would let the old stand for the new
-    settling = talk.salience(index) * min(1.0, len(told.details) / MIN_DETAILS)
-    return max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
+    answers = index and not told.by_user and talk.told[index - 1].by_user
+    if answers and CORRECTION.search(talk.told[index - 1].text):
+        return max(MOST_NAMELESS, salience)  # a wish must not stand without its answer
+    return salience
 
 
 def _beside(told: ReadMessage, data: frozenset[str]) -> float:

@@ -171,6 +171,17 @@ async def test_an_accepted_answer_without_a_verb_needs_a_noun() -> None:
     assert {fact.source_seq for fact in await facts(*talk)} == {2}
 
 
+async def test_the_answer_to_a_wish_stays_as_long_as_that() -> None:
+    talk = [
+        Message.user("please change the main dish of the party to trout."),
+        Message.assistant("No luck with trout. The main dish of the party remains cod."),
+        Message.user("All right."),
+    ]
+    wish, *answer = await facts(*talk)
+    assert [fact.value for fact in answer] == ["No luck with trout", "The main dish of the party remains cod"]
+    assert {fact.salience for fact in answer} == {wish.salience}
+
+
 async def test_named_people_may_answer_in_a_word_or_two() -> None:
     told = await lines(said("Nora", "What do you paint?"), said("Piet", "Sunsets over the Bergen fjord.", "assistant"))
     assert told == ["Piet: Sunsets over the Bergen fjord"]
