@@ -167,14 +167,17 @@ def _of_talk(talk: Talk, index: int, statements: Sequence[Statement]) -> float:
     if talk.speakers:
         return TELLING * telling(statements)
     told = talk.told[index]
-    settling = talk.salience(index) * min(1.0, len(told.details) / MIN_DETAILS)
-    salience = max(settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
     if told.by_user and CORRECTION.search(told.text):
         return MOST_NAMELESS  # less than what it corrects would let the old stand for the new
-    answers = index and not told.by_user and talk.told[index - 1].by_user
-    if answers and CORRECTION.search(talk.told[index - 1].text):
-        return max(MOST_NAMELESS, salience)  # a wish must not stand without its answer
-    return salience
+    settling = talk.salience(index) * min(1.0, len(told.details) / MIN_DETAILS)
+    least = MOST_NAMELESS if _answers_wish(talk, index) else 0.0
+    return max(least, settling, min(MOST_NAMELESS, TELLING_NAMELESS * telling(statements)))
+
+
+def _answers_wish(talk: Talk, index: int) -> bool:
+    """Whether the model answers a user who wants a change: the wish must not stand without the answer."""
+    answer, asked = talk.told[index], talk.told[index - 1] if index else None
+    return asked is not None and asked.by_user and not answer.by_user and bool(CORRECTION.search(asked.text))
 
 
 def _beside(told: ReadMessage, data: frozenset[str]) -> float:
