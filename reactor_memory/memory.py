@@ -33,6 +33,7 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
+    from reactor_memory.features.archiving.archiver import Archiver
     from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
     from reactor_memory.features.erasure.eraser import Erasure
     from reactor_memory.features.explain.explainer import Explainer
@@ -151,17 +152,19 @@ class Memory(_Calls):
     drain = _call_of(ConversationManager.drain)
 
     fork = _call_of(ConversationManager.fork)
-    archive = _call_of(ConversationManager.archive)
-    restore = _call_of(ConversationManager.restore)
     delete = _call_of(ConversationManager.delete)
 
     if TYPE_CHECKING:
+        archive = _call_of(Archiver.archive)
+        restore = _call_of(Archiver.restore)
         explain = _call_of(Explainer.explain)
         preview = _call_of(Explainer.preview)
         post_summary = _call_of(PostedSummaries.post)
         withdraw = _call_of(Erasure.withdraw)
         replay = _call_of(Replayer.replay)
     else:
+        archive = _Later(f"{_FEATURES}.archiving.archiver:Archiver.archive", lambda memory: memory.container.archiver())
+        restore = _Later(f"{_FEATURES}.archiving.archiver:Archiver.restore", lambda memory: memory.container.archiver())
         explain = _Later(
             f"{_FEATURES}.explain.explainer:Explainer.explain", lambda memory: memory.container.explainer()
         )

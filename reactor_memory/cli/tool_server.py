@@ -56,7 +56,7 @@ async def mcp(
 
 def _check_host(host: str, allow_remote: bool) -> None:
     from reactor_memory.adapters.mcp.http import address_of
-    from reactor_memory.providers.addresses import is_loopback
+    from reactor_memory.text.addresses import is_loopback
 
     if not allow_remote and not is_loopback(address_of(host, 0)):
         raise click.UsageError("--host: others could reach it and act as the user; --allow-remote says they may")

@@ -14,12 +14,12 @@ import anyio
 import msgspec
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
-from reactor_memory.providers.addresses import is_loopback
 from reactor_memory.providers.failures import status_failure, transport_failure
 from reactor_memory.providers.on_demand import OnDemand
 from reactor_memory.providers.openai_answer import is_quota, is_too_long, reply_of
 from reactor_memory.providers.openai_dialect import ResponseFormat, dialect_for
 from reactor_memory.providers.questions import Reply, Request
+from reactor_memory.text.addresses import is_loopback
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,12 +13,12 @@ import anyio
 import msgspec
 
 from reactor_memory.errors import EmbeddingError, SummarizationError
-from reactor_memory.providers.addresses import is_loopback
 from reactor_memory.providers.failures import status_failure, transport_failure
 from reactor_memory.providers.gemini_embedder import embedding_failure, of_length_one
 from reactor_memory.providers.on_demand import OnDemand
 from reactor_memory.providers.openai_answer import is_quota, is_too_long
 from reactor_memory.providers.openai_client import DEFAULT_BASE_URL, authorization
+from reactor_memory.text.addresses import is_loopback
 
 if TYPE_CHECKING:
     import httpx2

@@ -7,9 +7,9 @@ import secrets
 import jwt
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.providers.addresses import is_loopback
 from reactor_memory.server.bearer_tokens import Issuer
 from reactor_memory.server.jwks import SharedSecret
+from reactor_memory.text.addresses import is_loopback
 
 ISSUER = AUDIENCE = "reactor-memory-development"
 DEFAULT_USER = "dev"

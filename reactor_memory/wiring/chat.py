@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.features.chat.chat_model import ChatModel
+from reactor_memory.wiring.selection import is_progressive
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.features.chat.hierarchical_summaries import HierarchyOptions
+    from reactor_memory.core.ports import BackgroundWork, SummaryStore
+    from reactor_memory.database.database import Database
+    from reactor_memory.features.chat.hierarchical_summaries import ChatSummaries, HierarchyOptions
+    from reactor_memory.features.facts.facts import Facts
+    from reactor_memory.features.pins.pins import Pins
+    from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
 
 def echo_chat_model(settings: Settings) -> ChatModel:
@@ -67,7 +74,29 @@ def chat_endpoint(settings: Settings, provider: str) -> ChatEndpoint:
     return ChatEndpoint(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
 
 
-def hierarchy_options(settings: Settings) -> HierarchyOptions:
+def summaries_of(
+    settings: Settings,
+    *,
+    database: Callable[[], Database],
+    tiers: Callable[[], ProgressiveTiers],
+    facts: Facts,
+    pins: Pins,
+    summaries: SummaryStore,
+    background: BackgroundWork,
+) -> ChatSummaries:
+    """What the commands of a chat say about summaries."""
+    if is_progressive(settings):
+        from reactor_memory.features.chat.tiers import TierSummaries
+
+        return TierSummaries(tiers=tiers(), database=database())
+    from reactor_memory.features.chat.hierarchical_summaries import HierarchicalSummaries
+
+    return HierarchicalSummaries(
+        facts=facts, pins=pins, summaries=summaries, background=background, options=_hierarchy_options(settings)
+    )
+
+
+def _hierarchy_options(settings: Settings) -> HierarchyOptions:
     from reactor_memory.features.chat.hierarchical_summaries import HierarchyOptions
 
     summary = settings.summary

@@ -18,18 +18,12 @@ from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.wiring import blocks, options, stores
 from reactor_memory.wiring.background_work import background_work_of
-from reactor_memory.wiring.selection import (
-    imported,
-    is_in_database,
-    message_limits,
-    named_by,
-    progressive_or_not,
-    refuse_without_database,
-)
+from reactor_memory.wiring.selection import imported, is_in_database, message_limits, named_by, refuse_without_database
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
+    from reactor_memory.features.archiving.archiver import Archiver
     from reactor_memory.features.chat.conversation import Chat
     from reactor_memory.features.erasure.eraser import Aftermath, Erasure
     from reactor_memory.features.explain.explainer import Explainer
@@ -295,6 +289,15 @@ class Container(containers.DeclarativeContainer):
         refold=refold,
         timeout_seconds=timeout_seconds,
     )
+    archiver: providers.Singleton[Archiver] = providers.Singleton(
+        imported("reactor_memory.features.archiving.archiver:Archiver"),
+        database=database,
+        poster=summary_poster,
+        background=background_work,
+        refold=refold,
+        clock=clock,
+        timeout_seconds=timeout_seconds,
+    )
     conversation_manager = providers.Singleton(
         ConversationManager,
         messages=message_store,
@@ -304,8 +307,6 @@ class Container(containers.DeclarativeContainer):
         loader=context_loader,
         background=background_work,
         batches=batches,
-        poster=summary_poster.provider,
-        refold=refold,
         clock=clock,
         random=secrets.token_hex,
         options=providers.Callable(options.manager_options, settings),
@@ -480,21 +481,15 @@ class Container(containers.DeclarativeContainer):
         facts=facts,
         pins=pins,
         model=chat_model,
-        summaries=providers.Selector(
-            providers.Callable(progressive_or_not, settings),
-            on=providers.Factory(
-                imported("reactor_memory.features.chat.tiers:TierSummaries"),
-                tiers=tiers,
-                database=needed_database,
-            ),
-            off=providers.Factory(
-                imported("reactor_memory.features.chat.hierarchical_summaries:HierarchicalSummaries"),
-                facts=facts,
-                pins=pins,
-                summaries=summary_store,
-                background=background_work,
-                options=providers.Callable(imported("reactor_memory.wiring.chat:hierarchy_options"), settings),
-            ),
+        summaries=providers.Callable(
+            imported("reactor_memory.wiring.chat:summaries_of"),
+            settings,
+            database=needed_database.provider,
+            tiers=tiers.provider,
+            facts=facts,
+            pins=pins,
+            summaries=summary_store,
+            background=background_work,
         ),
         system=settings.provided.chat.system,
     )

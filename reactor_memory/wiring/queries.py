@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reactor_memory.core.log.hook_modules import HOOK_MODULES
+from reactor_memory.core import HOOK_MODULES
 from reactor_memory.database.statements import Statements
 
 _PACKAGE = Path(__file__).parents[1]

@@ -110,11 +110,6 @@ def is_progressive(settings: Settings) -> bool:
     return canonical_name(settings.history.strategy) == PROGRESSIVE
 
 
-def progressive_or_not(settings: Settings) -> str:
-    """Whether the commands of a chat are about tiers."""
-    return on_or_off(is_progressive(settings))
-
-
 def message_limits(settings: Settings) -> MessageLimits:
     return MessageLimits(**settings.limits.model_dump())
 

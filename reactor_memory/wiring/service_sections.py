@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.providers.addresses import is_loopback
+from reactor_memory.text.addresses import is_loopback
 from reactor_memory.wiring.setting_values import Origins, PluginName, Port, Section, WebUrl
 
 SHORTEST_SECRET = 32

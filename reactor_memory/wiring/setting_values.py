@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.providers.addresses import is_loopback
+from reactor_memory.text.addresses import is_loopback
 
 MASK = "********"
 UNMASKED = object()

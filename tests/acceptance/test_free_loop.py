@@ -122,9 +122,9 @@ async def test_100_000_messages_that_are_archived_and_restored(filed: tuple[Cont
     lengthen(path)
     manager = container.conversation_manager()
     async with free_loop():
-        archived = await manager.archive("s", user_id="ann", until_seq=99_990, clear=clear)
+        archived = await container.archiver().archive("s", user_id="ann", until_seq=99_990, clear=clear)
         await manager.load_history("s", user_id="ann", message="And A-1?")
-        restored = await manager.restore("s", user_id="ann")
+        restored = await container.archiver().restore("s", user_id="ann")
     assert (archived.message_count, restored) == (99_990, 99_990)
 
 

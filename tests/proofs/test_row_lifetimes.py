@@ -149,10 +149,10 @@ class History:
         )
 
     async def archive(self, session: str, user: str) -> None:
-        await self.manager.archive(session, user_id=user, clear=self.chance.random() < 0.5)
+        await self.container.archiver().archive(session, user_id=user, clear=self.chance.random() < 0.5)
 
     async def restore(self, session: str, user: str) -> None:
-        await self.manager.restore(session, user_id=user)
+        await self.container.archiver().restore(session, user_id=user)
 
     async def summarise_tiers(self, session: str, user: str) -> None:
         await self.memory.tiers.summarize(session, user_id=user)

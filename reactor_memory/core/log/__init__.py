@@ -1,4 +1,4 @@
-"""The log: messages, forks, archives, layouts, background work.
+"""The log: messages, forks, layouts, background work.
 
 Modules are imported when they are first used: a turn appends and reads, and needs nothing of the others.
 """
@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reactor_memory.core.log import archiving as archiving
     from reactor_memory.core.log import background_work as background_work
     from reactor_memory.core.log import context_layouts as context_layouts
     from reactor_memory.core.log import deletion as deletion
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from reactor_memory.core.log import withdrawals as withdrawals
 
 _MODULES = (
-    "archiving",
     "background_work",
     "context_layouts",
     "deletion",

@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import ClassVar
 
-from reactor_memory.core.log.hook_modules import HOOK_MODULES
+from reactor_memory.core import HOOK_MODULES
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.core.ports.requests import ErasedBranch
 from reactor_memory.database.operations import Steps

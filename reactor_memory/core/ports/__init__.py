@@ -7,7 +7,7 @@ what has `open` and `close` is opened by `open_container` and closed in reverse 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from reactor_memory.core.ports.requests import (
     EVER,
@@ -25,7 +25,6 @@ from reactor_memory.core.ports.requests import (
     Withdrawn,
     WorkReport,
 )
-from reactor_memory.database.operations import Steps
 from reactor_memory.models import BranchRange, Lease, Message, Session, SessionPage, WorkState
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import (
@@ -131,20 +130,6 @@ class Elsewhere(Protocol):
 
     async def of_sessions(self, session_ids: Sequence[str]) -> None:
         """The log has removed these sessions."""
-        ...
-
-
-Post: TypeAlias = Callable[[int], Steps[tuple[Message, bool]]]
-"""Appends a message that tells of those up to a seq; that message, and whether it was there before."""
-
-
-class SummaryPoster(Protocol):
-    """Who posts a summary in the place of what is archived."""
-
-    async def in_place(
-        self, session_id: str, text: str, *, until_seq: int | None, user_id: str | None, idempotency_key: str | None
-    ) -> Post:
-        """A part of the transaction that archives. Raises what `Memory.post_summary` raises for its arguments."""
         ...
 
 

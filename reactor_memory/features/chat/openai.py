@@ -12,11 +12,11 @@ from reactor_memory.errors import SummarizationError
 from reactor_memory.features.chat.streaming import in_time, or_chat_model_error
 from reactor_memory.forms.requests import to_openai
 from reactor_memory.models import Message
-from reactor_memory.providers.addresses import is_loopback
 from reactor_memory.providers.failures import status_failure, transport_failure, truncation
 from reactor_memory.providers.on_demand import OnDemand
 from reactor_memory.providers.openai_answer import finish_failure, is_quota, is_too_long
 from reactor_memory.providers.openai_client import DEFAULT_BASE_URL, authorization
+from reactor_memory.text.addresses import is_loopback
 
 if TYPE_CHECKING:
     import httpx2

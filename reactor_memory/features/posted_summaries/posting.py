@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from reactor_memory.core.batches import BatchMaker
-from reactor_memory.core.ports import BackgroundWork, LedgerFold, Post
+from reactor_memory.core.ports import BackgroundWork, LedgerFold
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
+from reactor_memory.database.operations import Steps
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
 from reactor_memory.models import JsonObject, Message
+
+Post: TypeAlias = Callable[[int], Steps[tuple[Message, bool]]]
+"""Appends a message that tells of those up to a seq; that message, and whether it was there before."""
 
 
 class PostedSummaries:
@@ -75,7 +81,9 @@ class PostedSummaries:
     async def in_place(
         self, session_id: str, text: str, *, until_seq: int | None, user_id: str | None, idempotency_key: str | None
     ) -> Post:
-        """As `SummaryPoster.in_place`."""
+        """A part of the transaction that archives messages, which posts the summary in their place. Raises what `post`
+        raises for its arguments.
+        """
         message = summary_message(text, None, None, None)
         request = await self._request(session_id, user_id, message, until_seq, None, idempotency_key)
         return partial(posted_summaries.post_in_place, request, refold=self._refold)

@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.log import archiving
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.ports.requests import (
@@ -24,10 +23,12 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.archiving import operations
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.posted_summaries.operations import PostRequest
+from reactor_memory.features.posted_summaries.posting import Post
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Archived, Message, Pin, ToolCall
 from reactor_memory.models.block_lines import Layout
@@ -55,7 +56,7 @@ async def archive(
     user_id: str | None = None,
 ) -> Archived:
     return await store.database.write(
-        archiving.archive,
+        operations.archive,
         session_id,
         user_id,
         until_seq=until_seq,
@@ -66,7 +67,7 @@ async def archive(
     )
 
 
-def _posting(session_id: str, text: str, key: str | None, user_id: str | None) -> archiving.Post:
+def _posting(session_id: str, text: str, key: str | None, user_id: str | None) -> Post:
     now = wall_clock()
     message = stored_form(Message(role="summary", content=text, visibility="agent"), now=now)
     batch = AppendRequest(
@@ -82,7 +83,7 @@ def _posting(session_id: str, text: str, key: str | None, user_id: str | None) -
 
 async def restore(store: Store, session_id: str, from_seq: int = 1, *, user_id: str | None = None) -> int:
     return await store.database.write(
-        archiving.restore, session_id, user_id, from_seq=from_seq, now=wall_clock(), refold=telling
+        operations.restore, session_id, user_id, from_seq=from_seq, now=wall_clock(), refold=telling
     )
 
 
