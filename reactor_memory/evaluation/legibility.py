@@ -31,21 +31,32 @@ _SPEAKER = re.compile(r"\s*(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agre
 _LATIN = re.compile(r"[A-Za-z]")
 _CLOCK = re.compile(r"\d+:\d+|\d*[ap]m", re.IGNORECASE)
 _HOUR = re.compile(r"\d ?am\W*$", re.IGNORECASE)
-_STRANDED = re.compile(r"\bto [a-z]+ (?:from|to|with|at|for|about|into)\W*$|\bto do\W*$")
+_STRANDED = re.compile(
+    r"\bto [a-z]+ (?:(?:them|him|her|it|you|me|us) )?(?:from|to|with|at|for|about|into)\W*$"
+    r"|\bto (?:do|be)\W*$|\bnot to\W*$|\bwill do\W*$"
+    # "hotels you could stay at", "is what I am looking for", "which city are you leaving from"
+    r"|[a-z] (?:(?:am|are|is|do|does|did|can|could|will|would) )?(?:i|you|we|they|he|she|it)(?:['’][a-z]+)?"
+    r" (?:(?:can|could|may|might|will|would|am|are|is|was|were|be|want to|like to) )*[a-z]+(?: and [a-z]+)?"
+    r"(?: (?:them|him|her|it|you|me|us))? ?(?:for|at|from|with|about|into)?\W*$",
+    re.IGNORECASE,
+)
 _DATE = re.compile(r" ?\((?:week of )?\d{1,2} [A-Z][a-z]+ \d{4}\)")
 _READ_BACK = re.compile(r"to (?:confirm|recap|summari[sz]e|make clear)[: ]+(?=\S)", re.IGNORECASE)
 _TOPIC = re.compile(r"about [^:]{1,80}: (?=\S)", re.IGNORECASE)
-_PROPOSAL = re.compile(r"(?:how|what) about (?=\S)", re.IGNORECASE)
+_PROPOSAL = re.compile(r"(?:(?:fine|ok|okay|well),? )?(?:how|what) about (?=\S)", re.IGNORECASE)
+_RUN_ON = re.compile(r"(?<=[a-z])\.(?=[A-Z])")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
 _CLAUSE_END = re.compile(r"[,;:.!?()\[\]] ")
-_CONTRACTED = re.compile(r"(?:i|you|s?he|it|we|they|that|there|here|what|who|where|how|let)['’](?:m|s|re|ve|d|ll)")
+_CONTRACTED = re.compile(
+    r"(?:i|you|s?he|it|we|they|that|there|here|what|who|where|how|let)['’](?:m|s|re|ve|d|ll)|(?:that|there|what)s"
+)
 _PREPOSITIONS = _set(
     "of to for in on at by with from as about into per under over until till before after than "
     "towards toward across near around between during through without against"
 )
 _OPENINGS = _set(
     "then please kindly ok okay yes yeah no nope great right sure alright well fine oops and so also just now actually "
-    "first don't never always hi hello hey"
+    "first don't dont never always hi hello hey good perfect wonderful you"
 )
 _ARTICLES = _set("a an the your my our")
 _ADVERBS = _set("never always only often usually still also already now just not ever really actually")
@@ -53,6 +64,8 @@ _PRONOUNS = _set("i you he she it we they this that there who what which lemme l
 _PERSONS = _set("i you he she it we they")
 _QUESTIONS = _set("how what when where why which")
 _LINKING = _set("sounds seems looks needs")
+_NOT_OWNED = _set("a an the not great good nice")
+"""What shows that "its" stands for "it is"."""
 _HAVE = _set("have has had")
 _BE = _set("am is are was were isn't aren't wasn't weren't")
 _AUXILIARIES = _BE | _set(
@@ -64,12 +77,13 @@ _DANGLING = (_PREPOSITIONS - _set("in on by about over under before after around
     "a an the and or but my your our their his who whom what which when is are was were be am will would can could do"
 )
 _DEEDS = _set(
-    "add arrange book buy cancel change check confirm find look order play purchase rent reserve schedule search send "
-    "show start transfer update"
+    "add arrange book buy cancel change check confirm find look make order play purchase rent reserve schedule search "
+    "send show start transfer update"
 )
 """What a model does for its user."""
 _DONE = _set(
-    "added booked bought cancelled changed confirmed found got ordered purchased reserved scheduled sent updated"
+    "added booked bought cancelled changed confirmed found got ordered played purchased reserved scheduled sent started"
+    " updated"
 )
 
 
@@ -93,6 +107,8 @@ def is_legible(line: Unit) -> bool:
             return record is None or is_clear(record)
     first, *others = [piece for piece in _said(line.text).split("; ") if piece.strip()] or [""]
     by_user = not line.text.startswith("- ")
+    if by_user and first != line.text and _goes_on(first):
+        return True
     return _is_statement(first, by_user=by_user) and all(
         len(_content(piece)) >= LEAST_WORDS or _is_statement(piece, by_user=by_user) for piece in others
     )
@@ -129,7 +145,7 @@ def _is_header(line: str) -> bool:
 
 
 def _said(text: str) -> str:
-    return _SPEAKER.sub("", text.removeprefix("+ "), count=1)
+    return _RUN_ON.sub(". ", _SPEAKER.sub("", text.removeprefix("+ "), count=1))
 
 
 def _content(text: str) -> list[str]:
@@ -149,11 +165,12 @@ def _is_statement(piece: str, *, by_user: bool) -> bool:
         (
             _has_clause(words, folded)
             or ((by_user or words[0][:1].isupper() or folded[0] == "please") and _commands(folded))
+            or (by_user and any(map(_commands, _clauses(piece))))
             or (words[0][:1].isupper() and _announces(folded))
             or _proposes(piece)
         )
         and not _ends_loosely(piece, words)
-        and folded[0] not in _set("of than and or about into")
+        and (folded[0] not in _set("of than and or about into") or _leads_in(piece))
         and max(map(_longest_bare_run, _CLAUSE_END.split(_DATE.sub("", piece)))) <= MOST_BARE
         and not any(_runs_together(_WORD.findall(clause)) for clause in _CLAUSE_END.split(piece))
     )
@@ -166,14 +183,33 @@ def _ends_loosely(piece: str, words: Sequence[str]) -> bool:
     return leads_on and not (_HOUR.search(piece) or _STRANDED.search(piece))
 
 
+def _leads_in(piece: str) -> bool:
+    """Whether a clause follows the first one: "Of the other four, I would take the one at noon"."""
+    return any(words and words[0] in _PERSONS | _ARTICLES for words in _clauses(piece)[1:])
+
+
+def _clauses(piece: str) -> list[list[str]]:
+    return [[word.casefold() for word in _WORD.findall(clause)] for clause in _CLAUSE_END.split(piece)]
+
+
 def _announces(words: Sequence[str]) -> bool:
     """Who speaks says what they are doing, as in "Confirming two tickets", or have done: "Found four results"."""
     rest = [word for word in words if word not in _OPENINGS]
     if len(rest) < LEAST_WORDS:
         return False
     if rest[0] in _DONE:
-        return rest[1] in _ARTICLES or rest[1].isdigit()
+        return rest[1] in _ARTICLES or rest[1].isdigit() or rest[1].endswith("ing")
     return any(rest[0] in (f"{verb}ing", f"{verb[:-1]}ing", f"{verb}{verb[-1]}ing") for verb in _DEEDS)
+
+
+def _goes_on(piece: str) -> bool:
+    """Who is named before it says what they are about to do: "the user: Leaving from Bergen on May 3rd"."""
+    verb, *rest = [word.casefold() for word in _WORD.findall(piece)] or [""]
+    if verb in ("would", "will") and rest and rest[0] in VERBS:
+        return True
+    stem = verb.removesuffix("ing")
+    is_participle = stem != verb and not {stem, f"{stem}e", stem[:-1]}.isdisjoint(VERBS)
+    return is_participle and bool(_content(" ".join(rest))) and not _ends_loosely(piece, _WORD.findall(piece))
 
 
 def _proposes(piece: str) -> bool:
@@ -195,8 +231,8 @@ def _has_clause(words: Sequence[str], folded: Sequence[str]) -> bool:
 
 def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bool:
     word, after = folded[place], folded[place + 1 : place + 2]
-    if _CONTRACTED.fullmatch(word):
-        return bool(after)
+    if _is_contracted(word, after):
+        return True
     before = place - 1
     while before >= 0 and folded[before] in _ADVERBS:
         before -= 1
@@ -204,9 +240,10 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
         return False  # a time, a month
     if word in _AUXILIARIES:
         asks = bool(after) and (after[0] in _PRONOUNS or _opens_question(place, folded))
-        says = before >= 0 and folded[before] not in _SMALL - _PRONOUNS and bool(after)
+        says = before >= 0 and bool(after) and _may_be_subject(before, words, folded)
         must = word in _HAVE and after == ["to"] and place + 2 < len(words)
-        return asks or (says and (word in _BE or must or after[0] not in _PREPOSITIONS))
+        asked_of = word in _BE and before > LEAST_WORDS and folded[0] in _ARTICLES and bool(after)
+        return asks or asked_of or (says and (word in _BE or must or after[0] not in _PREPOSITIONS))
     if before < 0:
         return word in ("lemme", "lets")
     if folded[before] in _PERSONS:
@@ -221,8 +258,27 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
         word in PAST_VERBS
         or word.removesuffix("s") in VERBS - {word}
         or word.removesuffix("es") in VERBS - {word}
-        or (words[before][:1].isupper() and word.endswith("ed") and bool(after))
+        or (word in VERBS and folded[before].endswith("s") and bool(after) and after[0] in _PREPOSITIONS | _ARTICLES)
+        or (word.endswith("ed") and bool(after) and (words[before][:1].isupper() or _takes_object(after[0])))
     )
+
+
+def _may_be_subject(place: int, words: Sequence[str], folded: Sequence[str]) -> bool:
+    """No small word, but for a pronoun and the capitals of a state: "Eugene, OR is where we live"."""
+    return folded[place] not in _SMALL - _PRONOUNS or (len(words[place]) > 1 and words[place].isupper())
+
+
+def _is_contracted(word: str, after: Sequence[str]) -> bool:
+    """ "It's", "the ticket's been", and "its" before what nobody owns."""
+    if not after:
+        return False
+    is_noun = word.endswith(("'s", "’s")) and after[0] == "been"
+    return is_noun or _CONTRACTED.fullmatch(word) is not None or (word == "its" and after[0] in _NOT_OWNED)
+
+
+def _takes_object(word: str) -> bool:
+    """ "The search turned up three", "the film failed to play": not "the film ordered online"."""
+    return word in _ARTICLES or word in ("to", "up", "out", "off") or word.isdigit()
 
 
 def _is_month(word: str, after: Sequence[str]) -> bool:
@@ -232,7 +288,7 @@ def _is_month(word: str, after: Sequence[str]) -> bool:
 def _opens_question(place: int, folded: Sequence[str]) -> bool:
     """ "Can the visit be at noon", "How does the Belltown Inn sound"."""
     if place == 0:
-        return folded[1] in _ARTICLES or "be" in folded
+        return folded[1] in _ARTICLES or "be" in folded or (folded[0] in _BE and len(folded) > LEAST_WORDS + 1)
     return place == 1 and folded[0] in _QUESTIONS and len(folded) > place + 2
 
 
@@ -246,26 +302,37 @@ def _is_subject(place: int, words: Sequence[str], folded: Sequence[str]) -> bool
 def _longest_bare_run(clause: str) -> int:
     """Words in a row without a small one; a name is one word."""
     longest = run = 0
-    in_name = False
+    in_name, last = False, ""
     for word in _WORD.findall(clause):
         folded = word.casefold()
         if folded in _SMALL or _CONTRACTED.fullmatch(folded):
-            run, in_name = 0, False
+            run, in_name, last = 0, False, ""
             continue
-        run += not (in_name and word[:1].isupper())
-        in_name = word[:1].isupper()
+        run += not ((in_name and word[:1].isupper()) or last.isdigit())  # "4 star" is one, too
+        in_name, last = word[:1].isupper(), word
         longest = max(longest, run)
     return longest
 
 
 def _runs_together(words: Sequence[str]) -> bool:
-    """A time or a day directly before a name: the small word between them is gone, but for "a 10 am Delta flight"."""
+    """A time or a day directly before a name: the small word between them is gone, but for "a 10 am Delta flight" and a
+    name that does something, as in "At noon Ana Prat will play".
+    """
     days = CALENDAR_WORDS
     return any(
         two[:1].isupper()
         and len(two) > 2
-        and two.casefold() not in days
+        and two.casefold() not in days | _SMALL
+        and not _acts(words[place + 1 :])
         and (_CLOCK.fullmatch(one) or (_ORDINAL.fullmatch(one) and before.casefold() in days))
         and not _ARTICLES & {first.casefold(), before.casefold()}
-        for first, before, one, two in zip(["", "", *words], ["", *words], words, words[1:], strict=False)
+        for place, (first, before, one, two) in enumerate(
+            zip(["", "", *words], ["", *words], words, words[1:], strict=False)
+        )
     )
+
+
+def _acts(words: Sequence[str]) -> bool:
+    """Whether a verb follows the name that `words` begin with."""
+    after = next((word for word in words if not word[:1].isupper()), "")
+    return after in _AUXILIARIES

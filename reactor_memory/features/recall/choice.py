@@ -50,7 +50,7 @@ RELEVANT_SHARE = 0.3
 question.
 """
 
-RELEVANT_TURN_SHARE = 0.15
+RELEVANT_TURN_SHARE = 0.1
 """The same for turns, which are told among others."""
 
 LINE_SHARE = 0.25

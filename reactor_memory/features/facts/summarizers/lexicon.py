@@ -139,6 +139,11 @@ CONDITION = _phrases(
 )
 """Words that limit what is wanted now."""
 
+EMPTY_DENIALS = NEGATIONS | _words(
+    "nope nah moment minute time today later maybe might unfortunately other yet skip far wait thats"
+)
+"""Words that refuse, or put off, what somebody else has named."""
+
 EMPTY_RULINGS = NEGATIONS | _words(
     "nope nah do worry necessary least give up forget hesitate afraid mention stress sweat bother sure make always"
 )

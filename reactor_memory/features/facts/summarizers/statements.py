@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reactor_memory.features.facts.summarizers.lexicon import ASIDE, CHANGE
+from reactor_memory.features.facts.summarizers.lexicon import ASIDE, CHANGE, EMPTY_DENIALS
 from reactor_memory.models import Message, Role
 from reactor_memory.text.words import CALENDAR_WORDS, COMMON_WORDS, NEGATIONS, PICTURE_MARK, Sentence, Word, says_what
 
@@ -60,26 +60,40 @@ _TIMES = CALENDAR_WORDS | _words("last next ago week weekend month year weeks mo
 _PLEASANTRY = re.compile(
     r"(?:(?:it's |it is |it was |that's |i'm |i am |so |really |very |always |just )*"
     r"(?:glad|happy|sorry|nice|great|good|lovely|proud|pleased|thrilled|excited|delighted)"
-    r" (?:to (?:hear|see|know|meet|have met|help|catch|chat|talk)|of you|for you|you |that you)"
-    r"|thank(?:s| you)|congrat|good (?:luck|morning|evening|night|day)|happy to help|my pleasure|no (?:problem|worries)"
-    r"|have (?:a|fun)|take care|see you|see ya|talk (?:to you )?(?:soon|later)|let me know|keep (?:it |up|me|going|at)"
+    r" (?:to (?:hear|see|know|meet|have met|help|assist|catch|chat|talk)|of you|for you|you |that you)"
+    r"|thank(?:s| you)|congrat|duly noted|god bless|(?:just )?(?:a few|a couple of|some) (?:more )?questions"
+    r"|good (?:luck|morning|evening|night|day)|happy to help|my pleasure|no (?:problem|worries)"
+    r"|have (?:yourself )?(?:a|fun)|enjoy (?:your|the|an?)\b|take care|see you|see ya|talk (?:to you )?(?:soon|later)"
+    r"|let me know|not bad\b|sorry for"
+    r"|keep (?:it |up|me|going|at)"
     r"|you're (?:very |most )?welcome|way to go|well done|good (?:for|on) you|you(?:'ve)? got this|(?:good ?)?bye"
     r"|i (?:\w+ )?(?:agree|understand|hear you|bet|see|appreciate|hope you|hope so|know what you mean)\b"
     r"|(?:can't|cannot|can not) wait to (?:hear|see)|looking forward to (?:hear|see)"
-    r"|how (?:can|may) i|is there anything|anything else|will you|would you|could you|can you|do you|did you"
-    r"|shall i|should i"
     r"|(?:no,? )?(?:i don't need anything|don't worry|that won't be|nothing else"
     r"|that(?:'?s| is| will be| would be) (?:all|it)\b"
     r"|but thank|may ?be later\b|not (?:right )?(?:now|today|yet)[\s!.]*$)"
     r"|(?:no,? )?i'm (?:all set|good|done)\b"
     r"|(?:i|we) (?:can't|cannot|can not) wait[\s!.]*$|don't give up"
     r"|(?:please |just )*(?:tell|show|teach) (?:me|us)\b|(?:please |just )*(?:explain|describe|define|translate)\b"
-    r"|(?:just )?(?:one|a) (?:moment|second|minute)\b|how about|what about|what (?:a|an)\b|how (?:\w+)[!.]?$"
+    r"|(?:just )?(?:one|a) (?:moment|second|minute)\b|what (?:a|an)\b|how (?:\w+)[!.]?$"
     r"|(?:that|this|it|these|those|they|which|everything|all|sounds?|looks?|seems?)(?:'s| is| are| was| were| sounds?"
     r"| looks?| seems?| must be| must have been| must feel| works?| would be| will be)?"
-    r"(?: (?:so|really|very|such|quite|pretty|a|an|like|great|good|nice|cool|awesome|amazing|beautiful|wonderful|lovely"
-    r"|perfect|fantastic|sweet|fun|delicious|inspiring|exciting|interesting|impressive|correct|right|fine|true|sense"
-    r"|all|one|idea|plan|thing|job|to me|for me|too|to hear|makes?))*[\s!.,]*$)",
+    r"(?:,? (?:so|really|very|such|quite|pretty|a|an|like|great|good|nice|cool|awesome|amazing|beautiful|wonderful"
+    r"|lovely|perfect|fantastic|sweet|fun|delicious|inspiring|exciting|interesting|impressive|correct|right|fine|true|sense"
+    r"|all|one|idea|plan|thing|job|to me|for me|too|to hear|makes?|then|real|up my alley|to be|done|set|for now|thanks"
+    r"|a lot))*[\s!.,]*$)",
+    re.IGNORECASE,
+)
+_ASKING = re.compile(
+    r"how (?:can|may) i|is there anything|anything else|will you|would you|could you|can you|do you|did you"
+    r"|shall i|should i|how about|what about",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(r"\bor (?:any ?thing|any other|whatever|something else)\b", re.IGNORECASE)
+"""How a list of examples ends that somebody may choose from."""
+_THANKED = re.compile(
+    r"\W*(?:(?:no|nope|not|now|yet|ok|okay|great|and|but|that's all)\W+){0,6}"
+    r"(?:many )?thanks?(?: you)?(?: (?:so|very|much|a|lot|bunch|ton|again|once))* for\b[^,;]*$",
     re.IGNORECASE,
 )
 _PREFIX = re.compile(r"([^\W\d_][\w'’-]{0,30}(?: [^\W\d_][\w'’-]{0,30})?): ")
@@ -136,11 +150,24 @@ def statement_of(
     start, stop = (words[0].begin, words[-1].end) if is_picture else (words[0].start, words[-1].stop)
     telling = sentence.content - speakers - OPENERS
     said = sentence.text[start - sentence.start :]
-    if not _says_something(telling) or (not agreed and _PLEASANTRY.match(said.replace("’", "'"))):
+    if not _says_something(telling) or _is_courtesy(sentence, said, agreed=agreed, names=_names(details)):
         return None
     if not (noted or speakers or is_picture) and _only_answers(sentence, telling - details, agreed=agreed):
         return None
     return Statement(sentence, start, stop, telling, _worth(telling, words, details, len(said)), bool(details))
+
+
+def _is_courtesy(sentence: Sentence, said: str, *, agreed: bool, names: bool) -> bool:
+    """Whether it only keeps the talk going. What was `agreed` may be a question, or begin with a courtesy."""
+    said = said.replace("’", "'")
+    if _THANKED.match(sentence.text) or _OFFER.search(said) or (not agreed and _ASKING.match(said)):
+        return True
+    return not (agreed and names) and _PLEASANTRY.match(said) is not None
+
+
+def _names(details: frozenset[str]) -> bool:
+    """Whether there are others than the number of "One moment"."""
+    return not details <= {"one"}
 
 
 def spoken_part(sentence: Sentence) -> tuple[int, int] | None:
@@ -193,8 +220,8 @@ def is_echo(statement: Statement, before: frozenset[str]) -> bool:
 
 
 def _says_something(telling: frozenset[str]) -> bool:
-    """Whether it is more than a number, and more than one word."""
-    return len(telling) >= MIN_WORDS and any(any(c.isalpha() for c in word) for word in telling)
+    """Whether it is more than a number, more than one word, and more than "Not at the moment"."""
+    return len(telling) >= MIN_WORDS and any(any(c.isalpha() for c in word) for word in telling - EMPTY_DENIALS)
 
 
 def _beyond_openers(sentence: Sentence, speakers: frozenset[str] = frozenset()) -> Sequence[Word]:

@@ -15,6 +15,7 @@ from reactor_memory.features.facts.summarizers.lexicon import (
     CONDITION,
     CORRECTION,
     DECISION,
+    EMPTY_DENIALS,
     EMPTY_RULINGS,
     INTENTION,
     READ_BACK,
@@ -37,7 +38,7 @@ from reactor_memory.features.facts.summarizers.talk import ReadMessage, Talk
 from reactor_memory.models import Message, Role
 from reactor_memory.models.ledger import NOTED_SALIENCE, Act, Category, Fact
 from reactor_memory.text.relative_dates import day_of, key_said_on, relative_times
-from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, NEGATIONS, Sentence, read_sentences, telling_part
+from reactor_memory.text.words import CALENDAR_WORDS, MAX_CHARACTERS, Sentence, read_sentences, telling_part
 
 USER = "the user"
 AGREED = "agreed"
@@ -47,6 +48,8 @@ MAX_SENTENCES = 24
 MAX_KIND_CHARACTERS = 100
 MIN_RULING_WORDS = 2
 MIN_ASKED_WORDS = 3
+MIN_TOLD_WORDS = 2
+"""A model that names nothing has to say more: "Started the song" and "Reservation confirmed" tell of nothing."""
 NEARBY_ROWS = 10
 
 # The salience of what users say so that it holds for later; nothing else reaches the first.
@@ -196,6 +199,8 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
         if (told.by_user or sentence.text not in talk.formulas)
         and (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
     )
+    if not (told.by_user or talk.speakers):
+        stated = (each for each in stated if each.has_details or len(each.words) > MIN_TOLD_WORDS)
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_fact_of_its_own(each)))]
     return most_telling(own, told.content - talk.speakers)
 
@@ -254,7 +259,8 @@ def _telling(told: ReadMessage, *, is_agreed: bool = False) -> list[Sentence]:
         sentence
         for sentence in told.sentences
         if (
-            (sentence.details if told.by_user else _names_something(sentence)) or (is_agreed and _says_enough(sentence))
+            (sentence.details if told.by_user else _names_something(sentence))
+            or (is_agreed and _says_enough(sentence, by_user=told.by_user))
         )
         and not (told.by_user and _ruling_of(sentence))
     ]
@@ -263,7 +269,7 @@ def _telling(told: ReadMessage, *, is_agreed: bool = False) -> list[Sentence]:
 
 def _names_something(sentence: Sentence) -> bool:
     """Whether it has details, and not only the number of "One moment" or the capital of "Is that Okay?"."""
-    if not sentence.details or not sentence.content - NEGATIONS - OPENERS:
+    if not sentence.details or not sentence.content - EMPTY_DENIALS - OPENERS:
         return False
     return len(sentence.words) > MIN_RULING_WORDS or not _is_number(sentence.details)
 
@@ -272,9 +278,10 @@ def _is_number(details: Sequence[str]) -> bool:
     return all(detail.isdigit() or detail == "one" for detail in details)
 
 
-def _says_enough(sentence: Sentence) -> bool:
-    """Whether it says more than "Is that all right with you?" or "No problem"."""
-    return len(sentence.content - NEGATIONS - OPENERS) >= (MIN_ASKED_WORDS if sentence.text.endswith("?") else 2)
+def _says_enough(sentence: Sentence, *, by_user: bool) -> bool:
+    """Whether it says more than "Is that all right with you?", "No problem" or "Reservation confirmed"."""
+    least = MIN_RULING_WORDS if by_user and not sentence.text.endswith("?") else MIN_ASKED_WORDS
+    return len(sentence.content - EMPTY_DENIALS - OPENERS) >= least
 
 
 def _pieces(sentence: Sentence, place: tuple[int, int]) -> Iterator[tuple[int, int]]:

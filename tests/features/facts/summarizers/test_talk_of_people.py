@@ -104,6 +104,15 @@ async def test_an_offer_reads_nothing_back(offer: str) -> None:
         "No, thats all for Oslo today.",
         "No, but thank you for the trip to Oslo.",
         "Maybe later in Oslo.",
+        "No, not at the moment.",
+        "Not right now, might be later.",
+        "No, skip that.",
+        "Some other time, maybe.",
+        "Thank you so much for all your help in Oslo.",
+        "No, not now, thanks a lot for showing me Oslo.",
+        "Enjoy your evening in Oslo!",
+        "Sounds great, thanks a lot.",
+        "It may be music from Oslo or anything else that you like.",
     ],
 )
 async def test_questions_and_pleasantries_are_no_facts(text: str) -> None:
@@ -162,6 +171,25 @@ async def test_the_telling_part_of_a_message_stays_small_talk_goes() -> None:
 async def test_what_only_answers_a_question_is_no_fact(answer: str) -> None:
     talk = [Message.user("I need a room."), Message.assistant("Which one is it?"), Message.user(answer)]
     assert {fact.source_seq for fact in await facts(*talk, Message.assistant("Let me look that up."))} <= {1}
+
+
+@pytest.mark.parametrize("denial", ["I never smoke.", "We don't eat nuts.", "No luck today with trains."])
+async def test_a_denial_of_something_is_a_fact(denial: str) -> None:
+    assert [fact.value for fact in await facts(said("Nora", "Hi."), said("Piet", denial))] == [denial.rstrip(".")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [("Started the song.", set()), ("Reservation confirmed.", set()), ("Started The Lighthouse Song.", {2})],
+)
+async def test_a_model_that_names_nothing_has_to_say_more(answer: str, told: set[int]) -> None:
+    talk = [Message.user("Play it."), Message.assistant(answer), Message.user("Good.")]
+    assert {fact.source_seq for fact in await facts(*talk)} == told
+
+
+async def test_an_accepted_sentence_may_begin_with_a_courtesy() -> None:
+    talk = [Message.user("A room, please."), Message.assistant("Enjoy the Juniper Inn: it is booked until May 4th.")]
+    assert {fact.source_seq for fact in await facts(*talk, Message.user("Great, thanks."))} == {2}
 
 
 async def test_an_accepted_answer_without_a_verb_needs_a_noun() -> None:
