@@ -199,7 +199,7 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
         if (told.by_user or sentence.text not in talk.formulas)
         and (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
     )
-    if not (told.by_user or talk.speakers):
+    if not (told.by_user or talk.speakers or _answers_wish(talk, index)):
         stated = (each for each in stated if each.has_details or len(each.words) > MIN_TOLD_WORDS)
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_fact_of_its_own(each)))]
     return most_telling(own, told.content - talk.speakers)
@@ -260,7 +260,7 @@ def _telling(told: ReadMessage, *, is_agreed: bool = False) -> list[Sentence]:
         for sentence in told.sentences
         if (
             (sentence.details if told.by_user else _names_something(sentence))
-            or (is_agreed and _says_enough(sentence, by_user=told.by_user))
+            or (is_agreed and _says_enough(sentence, is_short=told.by_user or told.revises))
         )
         and not (told.by_user and _ruling_of(sentence))
     ]
@@ -278,9 +278,11 @@ def _is_number(details: Sequence[str]) -> bool:
     return all(detail.isdigit() or detail == "one" for detail in details)
 
 
-def _says_enough(sentence: Sentence, *, by_user: bool) -> bool:
-    """Whether it says more than "Is that all right with you?", "No problem" or "Reservation confirmed"."""
-    least = MIN_RULING_WORDS if by_user and not sentence.text.endswith("?") else MIN_ASKED_WORDS
+def _says_enough(sentence: Sentence, *, is_short: bool) -> bool:
+    """Whether it says more than "Is that all right with you?", "No problem" or, unless it may be short, "Reservation
+    confirmed".
+    """
+    least = MIN_RULING_WORDS if is_short and not sentence.text.endswith("?") else MIN_ASKED_WORDS
     return len(sentence.content - EMPTY_DENIALS - OPENERS) >= least
 
 
