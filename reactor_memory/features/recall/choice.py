@@ -53,7 +53,7 @@ question.
 RELEVANT_TURN_SHARE = 0.1
 """The same for turns, which are told among others."""
 
-LINE_SHARE = 0.25
+LINE_SHARE = 0.15
 """The most that lines take of the room: turns say more, but a line costs a tenth of one."""
 
 SIZE_WEIGHT = 0.3

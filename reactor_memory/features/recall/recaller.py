@@ -40,7 +40,7 @@ IN_THREAD_MESSAGES = 100
 IN_THREAD_CHARACTERS = 100_000
 """From so many on they are searched, and the best chosen, in a thread: other loads go on meanwhile."""
 
-FOUND = 100
+FOUND = 200
 """How much of what an index finds is looked at."""
 
 RECALL_SECONDS = 3.0

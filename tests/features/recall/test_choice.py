@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.features.recall.choice import (
     FRAME_TOKENS,
+    LINE_SHARE,
     MAX_QUERY_TERMS,
     MAX_TURN_MESSAGES,
     Recalled,
@@ -109,7 +112,8 @@ def test_lines_come_too_and_take_their_part_of_room_first() -> None:
     found = recalled("When is the table at Blue Door?", facts=FACTS)
     assert [line.text for line in found.lines] == ["bookTable: Blue Door; time=seven", "taxi: Blue Door"]
     tight = recalled(
-        "When is the table at Blue Door?", room=4 * (FRAME_TOKENS + len("\nbookTable: Blue Door; time=seven"))
+        "When is the table at Blue Door?",
+        room=ceil((FRAME_TOKENS + len("\nbookTable: Blue Door; time=seven")) / LINE_SHARE),
     )
     assert [line.text for line in tight.lines] == ["bookTable: Blue Door; time=seven"]
 

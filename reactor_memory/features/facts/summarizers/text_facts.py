@@ -24,6 +24,7 @@ from reactor_memory.features.facts.summarizers.lexicon import (
     WISH,
 )
 from reactor_memory.features.facts.summarizers.statements import (
+    ECHO,
     OPENERS,
     Statement,
     beyond_aside,
@@ -220,12 +221,18 @@ def _said_again(row: Row, later: Iterable[Row]) -> bool:
 def _quotations(row: Row) -> Iterator[Fact]:
     """What was agreed, with the messages that led to it, or what one message states."""
     used: Counter[str] = Counter()
-    for told in (*row.before, *([row.told] if row.is_agreed else ())):
+    open_proposals = [told for told in row.before if told.by_user or not _repeats(row.told, told)]
+    for told in (*open_proposals, *([row.told] if row.is_agreed else ())):
         for sentence in _telling(told, is_agreed=told is row.told):
             if place := telling_part(sentence) if row.by_names else spoken_part(sentence):
                 yield from _quoted(row, told, sentence, place, used)
     for statement in row.statements[:MAX_SENTENCES]:
         yield from _quoted(row, row.told, statement.sentence, (statement.start, statement.stop), used)
+
+
+def _repeats(agreed: ReadMessage, proposed: ReadMessage) -> bool:
+    """Whether what was agreed says nearly all of an earlier proposal again: only what was corrected differs."""
+    return len(proposed.content & agreed.content) >= ECHO * len(proposed.content)
 
 
 def _quoted(

@@ -187,6 +187,18 @@ async def test_a_model_that_names_nothing_has_to_say_more(answer: str, told: set
     assert {fact.source_seq for fact in await facts(*talk)} == told
 
 
+async def test_a_proposal_that_is_said_again_with_a_correction_is_told_once() -> None:
+    told = await lines(
+        Message.user("I want to ship 3 lamps to Oslo with Norlander on June 5th."),
+        Message.assistant("To confirm: you want to ship 3 lamps to Oslo with Norlander on June 5th?"),
+        Message.user("Sorry, it should be June 7th."),
+        Message.assistant("To confirm: you want to ship 3 lamps to Oslo with Norlander on June 7th?"),
+        Message.user("Yes, please."),
+    )
+    assert "June 5th" not in " ".join(told)
+    assert any("3 lamps to Oslo with Norlander on June 7th" in line for line in told)
+
+
 async def test_an_accepted_sentence_may_begin_with_a_courtesy() -> None:
     talk = [Message.user("A room, please."), Message.assistant("Enjoy the Juniper Inn: it is booked until May 4th.")]
     assert {fact.source_seq for fact in await facts(*talk, Message.user("Great, thanks."))} == {2}
