@@ -78,7 +78,7 @@ _DANGLING = (_PREPOSITIONS - _set("in on by about over under before after around
 )
 _DEEDS = _set(
     "add arrange book buy cancel change check confirm find look make order play purchase rent reserve schedule search "
-    "send show start transfer update"
+    "send show start transfer update visit"
 )
 """What a model does for its user."""
 _DONE = _set(
@@ -236,7 +236,9 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
     before = place - 1
     while before >= 0 and folded[before] in _ADVERBS:
         before -= 1
-    if (word == "am" and folded[place - 1 : place] != ["i"]) or (word == "may" and _is_month(words[place], after)):
+    if (word == "am" and "i" not in folded[max(before, 0) : place]) or (
+        word == "may" and _is_month(words[place], after)
+    ):
         return False  # a time, a month
     if word in _AUXILIARIES:
         asks = bool(after) and (after[0] in _PRONOUNS or _opens_question(place, folded))
@@ -258,14 +260,14 @@ def _is_predicate(place: int, words: Sequence[str], folded: Sequence[str]) -> bo
         word in PAST_VERBS
         or word.removesuffix("s") in VERBS - {word}
         or word.removesuffix("es") in VERBS - {word}
-        or (word in VERBS and folded[before].endswith("s") and bool(after) and after[0] in _PREPOSITIONS | _ARTICLES)
+        or (word in VERBS and folded[before].endswith("s") and bool(after) and _leads_to_place(after[0]))
         or (word.endswith("ed") and bool(after) and (words[before][:1].isupper() or _takes_object(after[0])))
     )
 
 
 def _may_be_subject(place: int, words: Sequence[str], folded: Sequence[str]) -> bool:
-    """No small word, but for a pronoun and the capitals of a state: "Eugene, OR is where we live"."""
-    return folded[place] not in _SMALL - _PRONOUNS or (len(words[place]) > 1 and words[place].isupper())
+    """No small word, but for a pronoun, "here", and the capitals of a state: "Eugene, OR is where we live"."""
+    return folded[place] not in _SMALL - _PRONOUNS - {"here"} or (len(words[place]) > 1 and words[place].isupper())
 
 
 def _is_contracted(word: str, after: Sequence[str]) -> bool:
@@ -274,6 +276,11 @@ def _is_contracted(word: str, after: Sequence[str]) -> bool:
         return False
     is_noun = word.endswith(("'s", "’s")) and after[0] == "been"
     return is_noun or _CONTRACTED.fullmatch(word) is not None or (word == "its" and after[0] in _NOT_OWNED)
+
+
+def _leads_to_place(word: str) -> bool:
+    """What stands after a verb without an object: "at", "the", "March"."""
+    return word in _PREPOSITIONS or word in _ARTICLES or word in CALENDAR_WORDS
 
 
 def _takes_object(word: str) -> bool:

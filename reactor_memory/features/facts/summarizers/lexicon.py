@@ -140,7 +140,7 @@ CONDITION = _phrases(
 """Words that limit what is wanted now."""
 
 EMPTY_DENIALS = NEGATIONS | _words(
-    "nope nah moment minute time today later maybe might unfortunately other yet skip far wait thats"
+    "nope nah moment minute time today later maybe might unfortunately another other yet skip far wait thats"
 )
 """Words that refuse, or put off, what somebody else has named."""
 

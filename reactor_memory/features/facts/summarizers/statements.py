@@ -86,7 +86,7 @@ _PLEASANTRY = re.compile(
 )
 _ASKING = re.compile(
     r"how (?:can|may) i|is there anything|anything else|will you|would you|could you|can you|do you|did you"
-    r"|shall i|should i|how about|what about",
+    r"|shall i|should i|how about|what about|any (?:good|other|nice|more)\b",
     re.IGNORECASE,
 )
 _OFFER = re.compile(r"\bor (?:any ?thing|any other|whatever|something else)\b", re.IGNORECASE)

@@ -108,6 +108,8 @@ async def test_an_offer_reads_nothing_back(offer: str) -> None:
         "Not right now, might be later.",
         "No, skip that.",
         "Some other time, maybe.",
+        "No, maybe another time.",
+        "Any good films playing around Oslo",
         "Thank you so much for all your help in Oslo.",
         "No, not now, thanks a lot for showing me Oslo.",
         "Enjoy your evening in Oslo!",
