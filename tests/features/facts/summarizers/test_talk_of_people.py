@@ -189,7 +189,7 @@ async def test_a_model_that_names_nothing_has_to_say_more(answer: str, told: set
     assert {fact.source_seq for fact in await facts(*talk)} == told
 
 
-async def test_a_proposal_that_is_said_again_with_a_correction_is_told_once() -> None:
+async def test_a_proposal_read_back_with_a_correction_is_told_once() -> None:
     told = await lines(
         Message.user("I want to ship 3 lamps to Oslo with Norlander on June 5th."),
         Message.assistant("To confirm: you want to ship 3 lamps to Oslo with Norlander on June 5th?"),
