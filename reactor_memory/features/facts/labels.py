@@ -102,7 +102,7 @@ def labels(parts: Sequence[Part], *, title: str = "") -> list[str]:
     keys = [_all_words(part.key) for part in parts]
     made = ["" if place in bare else _label(part, place, keys) for place, part in enumerate(parts)]
     taken = Counter(label for label in made if label)
-    return [part.key if taken[label] > 1 else label for part, label in zip(parts, made, strict=True)]
+    return _ordered([part.key if taken[label] > 1 else label for part, label in zip(parts, made, strict=True)])
 
 
 def short_label(key: str) -> str:
@@ -119,6 +119,12 @@ def shape_of(value: str) -> Shape:
     if _TIME.fullmatch(value):
         return "time"
     return "number" if _NUMBER.fullmatch(value) else "text"
+
+
+def _ordered(made: Sequence[str]) -> list[str]:
+    """Of things that were added to another, all but the first bear a number: ``first_milk`` beside ``milk.71010``."""
+    numbered = {label[: number.start()] for label in made if (number := _PART_NUMBER.search(label))}
+    return [f"first_{label}" if label in numbered else label for label in made]
 
 
 def _bare(parts: Sequence[Part], title: str) -> frozenset[int]:

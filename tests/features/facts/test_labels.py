@@ -38,6 +38,11 @@ def row(title: str = "", /, **given: str) -> str:
         ("place", {"has_live_music": "True", "sauce": "ADD"}, "live_music=True; sauce=ADD"),
         ("drink", {"hot_or_iced": "Iced", "milk_options": "Oat Milk"}, "hot_or_iced=Iced; options=Oat Milk"),
         ("order", {"item.1": "Latte", "item.2": "Mocha"}, "item.1=Latte; item.2=Mocha"),
+        (
+            "order",
+            {"item": "Latte", "milk": "Oat Milk", "item.17": "Mocha", "milk.17": "Almond Milk"},
+            "first_item=Latte; first_milk=Oat Milk; item.17=Mocha; milk.17=Almond Milk",
+        ),
         ("taxi", {"start_time": "10:00", "end_time": "12:30"}, "start=10:00; end=12:30"),
         (
             "fare",
