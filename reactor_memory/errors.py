@@ -59,7 +59,7 @@ class ReactorMemoryError(Exception):
 
 
 class InvalidInputError(ReactorMemoryError):
-    """A value given by the caller cannot be accepted. Nothing was stored or changed.
+    """A value given by the caller is not valid. Nothing was stored or changed.
 
     `field` names the argument, such as ``messages[2].content``.
     """
@@ -105,12 +105,10 @@ class ImportFormatError(InvalidInputError):
 
 
 class SearchTypeUnavailableError(InvalidInputError):
-    """The kind of search that was asked for is not set up here. `search_type` names it."""
+    """The kind of search that was asked for is not configured. `search_type` names it."""
 
     def __init__(self, search_type: str) -> None:
-        super().__init__(
-            "searchType", f"{search_type} needs an embedder, which is not set up here: use auto or keyword"
-        )
+        super().__init__("searchType", f"{search_type} needs an embedder, which is not configured: use auto or keyword")
         self.search_type = search_type
 
 
@@ -202,7 +200,7 @@ class AccessDeniedError(SessionError):
 
 
 class SharingConflictError(SessionError):
-    """The change of members or owner does not go with how things stand. `reason` is one word, such as
+    """The change of members or owner conflicts with the current state. `reason` is one word, such as
     ``already_member``, ``transfer_pending``, ``sole_owner``; `problem` says it in full.
     """
 
@@ -237,7 +235,7 @@ class ResponseNotFoundError(SessionError):
 
 
 class ResponseConflictError(SessionError):
-    """What is asked of a response does not go with how it stands. `reason` is one word: ``superseded`` by a newer one,
+    """The request conflicts with the state of the response. `reason` is one word: ``superseded`` by a newer one,
     ``response_ended``, or ``streams_disabled`` by the settings.
     """
 
@@ -381,7 +379,7 @@ class ConversationNotFoundError(ChatMemoryError):
 
 
 class DataValidationError(ChatMemoryError):
-    """A value given by the caller cannot be accepted. Nothing was stored or changed."""
+    """A value given by the caller is not valid. Nothing was stored or changed."""
 
 
 class GenericMemoryError(ChatMemoryError):

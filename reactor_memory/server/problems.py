@@ -43,27 +43,27 @@ def _kind(status: int, code: str, title: str) -> Kind:
 
 
 MALFORMED = _kind(400, "malformed", "The request cannot be read")
-BAD_PARAMETER = _kind(400, "bad_parameter", "A query parameter or header cannot be accepted")
+BAD_PARAMETER = _kind(400, "bad_parameter", "A query parameter or header is not valid")
 BAD_PAGE_TOKEN = _kind(400, "bad_page_token", "The page token is not one of this listing")
-UNAUTHENTICATED = _kind(401, "unauthenticated", "Say who you are")
-FORBIDDEN = _kind(403, "forbidden", "Not allowed")
-NOT_FOUND = _kind(404, "not_found", "There is no such thing, or not for you")
-METHOD_NOT_ALLOWED = _kind(405, "method_not_allowed", "The path does not know this method")
-NOT_ACCEPTABLE = _kind(406, "not_acceptable", "The answer comes in another media type")
+UNAUTHENTICATED = _kind(401, "unauthenticated", "Authentication is required")
+FORBIDDEN = _kind(403, "forbidden", "Permission denied")
+NOT_FOUND = _kind(404, "not_found", "Not found, or not visible to the caller")
+METHOD_NOT_ALLOWED = _kind(405, "method_not_allowed", "The method is not allowed for this path")
+NOT_ACCEPTABLE = _kind(406, "not_acceptable", "The answer has another media type than the request accepts")
 REQUEST_TIMEOUT = _kind(408, "request_timeout", "The request did not arrive in time")
-CONFLICT = _kind(409, "conflict", "The request does not go with how things stand")
+CONFLICT = _kind(409, "conflict", "The request conflicts with the current state")
 IDEMPOTENCY_CONFLICT = _kind(409, "idempotency_conflict", "The idempotency key was used for another request")
-IN_PROGRESS = _kind(409, "in_progress", "The same request is still being worked on")
+IN_PROGRESS = _kind(409, "in_progress", "The same request is still in progress")
 TOO_LARGE = _kind(413, "too_large", "The request is too large")
 URI_TOO_LONG = _kind(414, "uri_too_long", "The address is too long")
 UNSUPPORTED_MEDIA_TYPE = _kind(415, "unsupported_media_type", "The body must be JSON, not compressed")
-INVALID = _kind(422, "invalid", "A value cannot be accepted")
-QUOTA_EXCEEDED = _kind(413, "quota_exceeded", "There is no room left for you")
+INVALID = _kind(422, "invalid", "A value is not valid")
+QUOTA_EXCEEDED = _kind(413, "quota_exceeded", "The quota is used up")
 RATE_LIMITED = _kind(429, "rate_limited", "Too many requests")
-INTERNAL = _kind(500, "internal", "Something went wrong here")
-NOT_SET_UP = _kind(501, "search_type_unavailable", "This kind of search is not set up here")
-UNAVAILABLE = _kind(503, "unavailable", "Try again soon")
-FULL = _kind(507, "storage_full", "There is no space left")
+INTERNAL = _kind(500, "internal", "Internal error")
+NOT_SET_UP = _kind(501, "search_type_unavailable", "This kind of search is not configured")
+UNAVAILABLE = _kind(503, "unavailable", "Temporarily unavailable")
+FULL = _kind(507, "storage_full", "The storage is full")
 
 KINDS = tuple(value for value in tuple(globals().values()) if isinstance(value, Kind))
 
@@ -109,7 +109,7 @@ class ProblemError(Exception):
 
 def not_found() -> ProblemError:
     """The one answer for what is not there, was deleted, or is none of the caller's business."""
-    return ProblemError(NOT_FOUND, "there is nothing of this id that you may see")
+    return ProblemError(NOT_FOUND, "there is nothing with this id that the caller may see")
 
 
 def invalid(field: str, problem: str, kind: Kind = INVALID) -> ProblemError:

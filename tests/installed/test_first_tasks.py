@@ -64,7 +64,7 @@ def test_a_service_with_a_token(served: str) -> None:
     assert exported
     page = re.search(r"goes on in (\S+),", served)
     assert page
-    assert "# The HTTP Memory Service" in Path(page[1]).read_text(encoding="utf-8")
+    assert "# Run the HTTP service" in Path(page[1]).read_text(encoding="utf-8")
     headers = {"Authorization": f"Bearer {exported[2]}", "Content-Type": "application/json"}
     request = urllib.request.Request(
         f"{exported[1]}/v1/user/conversations", data=b'{"title": "Trip to Lisbon"}', headers=headers
