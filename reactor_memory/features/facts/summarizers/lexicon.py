@@ -106,6 +106,14 @@ RULE = _phrases(
 )
 """Words of a rule that stands."""
 
+SERVICE = _phrases(
+    "soon|shortly|right away|(?:a|few|one|some) (?:more )?(?:minute|moment|second)s?",
+    "(?:please|just|kindly) (?:\\w+ ){0,2}(?:check|confirm|review|verify)|the okay|your (?:approval|confirmation)",
+    "before (?:i|we|it|this|they|sending|placing)",
+    "(?:i|we)(?:['’]ll| will| can) (?:then |now )?(?:send|get|place|submit|put|proceed|let you|have (?:it|them|your))",
+)
+"""Words of a model about what it does next and waits for; with no name beside them they tell of nothing."""
+
 ASIDE = _phrases(
     "(?:no problem|one moment|just a moment|will do|sure thing|of course|got it)(?=[,:])",
     "by the way|before i forget|one more thing|just so you (?:have it|know)|fyi|btw",

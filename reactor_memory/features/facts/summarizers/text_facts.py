@@ -21,6 +21,7 @@ from reactor_memory.features.facts.summarizers.lexicon import (
     READ_BACK,
     REVISION,
     RULE,
+    SERVICE,
     WISH,
 )
 from reactor_memory.features.facts.summarizers.statements import (
@@ -87,6 +88,7 @@ _KINDS = (
     ("phone", re.compile(r"\+?\d[\d ()-]{6,18}\d")),
     ("number", re.compile(r"#?\w{0,8}\d")),
 )
+_COUNTS = frozenset({"one", "two"})
 _CONTACTS = frozenset({"email", "phone"})
 
 
@@ -201,9 +203,17 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
         and (each := statement_of(sentence, talk.speakers, agreed=agreed, noted=is_noted and told.by_user))
     )
     if not (told.by_user or talk.speakers or _answers_wish(talk, index)):
-        stated = (each for each in stated if each.has_details or len(each.words) > MIN_TOLD_WORDS)
+        stated = (each for each in stated if _tells_of_something(each))
     own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_fact_of_its_own(each)))]
     return most_telling(own, told.content - talk.speakers)
+
+
+def _tells_of_something(statement: Statement) -> bool:
+    """Whether what a model states names something, or says more than that something is done, or will be."""
+    if not _is_number(statement.sentence.details):
+        return True
+    is_told = bool(statement.sentence.details) or len(statement.words) > MIN_TOLD_WORDS
+    return is_told and not SERVICE.search(statement.sentence.text)
 
 
 def _lasting(told: ReadMessage) -> float:
@@ -282,7 +292,7 @@ def _names_something(sentence: Sentence) -> bool:
 
 
 def _is_number(details: Sequence[str]) -> bool:
-    return all(detail.isdigit() or detail == "one" for detail in details)
+    return all(detail.isdigit() or detail in _COUNTS for detail in details)
 
 
 def _says_enough(sentence: Sentence, *, is_short: bool) -> bool:

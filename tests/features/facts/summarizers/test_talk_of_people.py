@@ -182,7 +182,15 @@ async def test_a_denial_of_something_is_a_fact(denial: str) -> None:
 
 @pytest.mark.parametrize(
     ("answer", "told"),
-    [("Started the song.", set()), ("Reservation confirmed.", set()), ("Started The Lighthouse Song.", {2})],
+    [
+        ("Started the song.", set()),
+        ("Reservation confirmed.", set()),
+        ("Started The Lighthouse Song.", {2}),
+        ("Your drink will be ready at the bar in just a minute or two.", set()),
+        ("Before we send this to the bar, please check that the order is right.", set()),
+        ("Your drink will be ready at the Juniper Inn soon.", {2}),
+        ("A steamer is just steamed milk with some foam.", {2}),
+    ],
 )
 async def test_a_model_that_names_nothing_has_to_say_more(answer: str, told: set[int]) -> None:
     talk = [Message.user("Play it."), Message.assistant(answer), Message.user("Good.")]
