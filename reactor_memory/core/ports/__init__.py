@@ -46,7 +46,7 @@ class Clock(Protocol):
 
 
 class Redactor(Protocol):
-    """Takes out of a text what must be neither summarised nor indexed.
+    """Removes from a text what must be neither summarised nor indexed.
 
     The answer depends on the text alone, and it may be asked in any thread. When it raises, nothing is summarised or
     indexed.
@@ -67,11 +67,11 @@ class TokenCounter(Protocol):
 
 
 class Condenser(Protocol):
-    """Tells a run of messages in fewer words: writes the texts of tiers and of the chat memory.
+    """Condenses a run of messages: writes the texts of tiers and of the chat memory.
 
-    `prompt` says in words what matters. Messages of the role ``summary`` are earlier texts whose place the new one
-    takes. At most about `max_tokens` tokens are kept of the answer. Raises `SummarizationError` and nothing else; never
-    retries by itself.
+    `prompt` says what matters. Messages of the role ``summary`` are earlier texts that the new one replaces.
+    About `max_tokens` tokens of the answer are kept. Raises `SummarizationError` and nothing else; never retries by
+    itself.
     """
 
     async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed: ...
@@ -93,15 +93,15 @@ class Summarizer(Protocol):
 
     @property
     def condenser(self) -> Condenser | None:
-        """What tells runs of messages in fewer words, often the summarizer itself; without one, texts are made of what
-        it extracts.
+        """Who condenses runs of messages, often the summarizer itself; None: the condensed texts are made of what it
+        extracts.
         """
         ...
 
     async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction: ...
 
     async def aclose(self) -> None:
-        """Give back connections. Called once, also when `summarize` was never called."""
+        """Close connections. Called once, even if `summarize` was never called."""
         ...
 
 
@@ -126,7 +126,7 @@ class Embedder(Protocol):
 
 
 class Elsewhere(Protocol):
-    """What follows outside the log when sessions go."""
+    """Removes what is kept of sessions outside the log."""
 
     async def of_sessions(self, session_ids: Sequence[str]) -> None:
         """The log has removed these sessions."""
@@ -285,8 +285,8 @@ class SummaryStore(Protocol):
     async def read_facts_about(
         self, session_id: str, branch: Sequence[BranchRange], anchors: Sequence[str]
     ) -> tuple[Fact, ...]:
-        """The verified facts of `read_ledger` with one of these anchors, as people corrected them. Costs what there
-        is of them, not the ledger.
+        """The verified facts of `read_ledger` with one of these anchors, as people corrected them. The cost
+        grows with their number, not with the ledger.
         """
         ...
 
@@ -321,7 +321,7 @@ class SummaryStore(Protocol):
         self, session_id: str, kind: str, *, now: int, lease_microseconds: int, wait_microseconds: int | None = None
     ) -> Lease | None:
         """Take the lease if it is free or expired, with the next fence; None if another holds it. The work is due from
-        then on, until `release` says otherwise: who dies leaves it to be found.
+        then on, until `release` says otherwise, so that the work of a process that died is found.
 
         `now` is the caller's clock; a store whose database has a clock uses that one for leases. A lease that ends
         later than `lease_microseconds` from now was taken by a clock that was wrong, and has expired.

@@ -33,7 +33,7 @@ Detail: TypeAlias = tuple[str, str]
 Columns: TypeAlias = tuple[str, ...]
 Run: TypeAlias = list[tuple[Fact, ...]]
 Thing: TypeAlias = tuple[str, str, str]
-"""What a tool is called after, and a key and a name that it was given."""
+"""The thing in the name of a tool (``ticket`` of ``buy_ticket``), and a key and a name among its arguments."""
 
 MAX_LINE_CHARACTERS = 400
 SEPARATOR = "; "
@@ -117,7 +117,7 @@ def render_facts(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
 
 
 def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") -> tuple[RenderedLine, ...]:
-    """The lines of `render_facts`, each with its facts. A fact in none of them says nothing that others do not."""
+    """The lines of `render_facts`, each with its facts. A fact without a line repeats one that has a line."""
     anchors: dict[str, list[Fact]] = {}
     for fact in sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span)):
         anchors.setdefault(fact.anchor, []).append(fact)
@@ -157,7 +157,7 @@ def _is_part_of(line: RenderedLine, whole: RenderedLine) -> bool:
 def _runs(groups: Iterable[tuple[Fact, ...]]) -> list[Run]:
     """The facts of each anchor; calls that only repeat one shortly before them, or change what it made, stand with it.
 
-    What was changed last stands last: what was said of it before must not pass for newer.
+    A thing stands where it was changed last, so that an older statement is not read as a newer one.
     """
     runs: list[Run] = []
     latest: dict[str, Run] = {}
@@ -184,8 +184,8 @@ def _newest(run: Run) -> int:
 
 
 def _changed_thing(facts: Sequence[Fact], alike: Iterable[Run]) -> Run | None:
-    """The run of calls that made the thing which this call of another tool changes: it names the thing as that did,
-    and gives a part of what that gave, otherwise.
+    """The run of calls that made the thing that this call of another tool changes: both name it alike, and some of the
+    arguments have other values.
     """
     return next((run for run in alike if _changes_thing(facts, run)), None)
 
@@ -198,7 +198,7 @@ def _changes_thing(facts: Sequence[Fact], run: Run) -> bool:
 
 
 def _things(call: str, facts: Sequence[Fact]) -> Iterator[Thing]:
-    """What a decision without an id may be known by: each name that it gave, with what its tool is called after."""
+    """What identifies a decision without an id: each name it was given, with the thing in the name of its tool."""
     if call != facts[0].anchor and facts[0].act == "decision" and not facts[0].salience:
         _, *after = _NAME_WORDS.findall(call) or [""]
         thing = " ".join(word.lower() for word in after)
@@ -226,12 +226,12 @@ def _is_again(facts: Sequence[Fact], before: Sequence[Fact]) -> bool:
 
 
 def _given(facts: Sequence[Fact]) -> dict[str, str]:
-    """What the call was given, by key."""
+    """The arguments of the call, by key."""
     return {fact.key.removeprefix(_NEW): fact.value for fact in facts if fact.said_by != "tool"}
 
 
 def _common(groups: Iterable[Sequence[Fact]]) -> frozenset[Detail]:
-    """What nearly all decisions have in common, so that it says nothing about any of them."""
+    """The details that nearly all decisions have in common, so that they tell none from another."""
     said = [{_detail(fact) for fact in facts if fact.act == "decision" and not fact.salience} for facts in groups]
     seen = Counter(detail for details in said for detail in details)
     least = max(MANY_FACTS, COMMON_SHARE * sum(map(bool, said)))
@@ -243,7 +243,7 @@ def _detail(fact: Fact) -> Detail:
 
 
 def _common_line(style: _Style) -> Iterator[RenderedLine]:
-    """The line with what the decisions below have in common; it stays as long as there is memory at all."""
+    """The line with what the decisions below have in common; it is given up last."""
     if style.common:
         told = SEPARATOR.join(sorted(f"{plain_value(stem)}={plain_value(value)}" for stem, value in style.common))
         text = f"{COMMON_TITLE}: {told}"[:MAX_LINE_CHARACTERS]
@@ -251,8 +251,8 @@ def _common_line(style: _Style) -> Iterator[RenderedLine]:
 
 
 def _grouped(lines: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLine]:
-    """The decisions with one title below it, then the other lines. A title goes only when all below it are gone. What
-    could pass for a role or a header without its title keeps it.
+    """The decisions with one title below it, then the other lines. A title goes only when all below it are gone. A
+    line that could be read as a role or a header without its title keeps it.
     """
     groups: dict[str, list[RenderedLine]] = {}
     for each in lines:
@@ -277,8 +277,8 @@ def _tables(title: str, group: Sequence[RenderedLine]) -> Iterator[tuple[Columns
 
 
 def _table(title: str, columns: Columns, rows: Sequence[RenderedLine], count: Count) -> Iterator[RenderedLine]:
-    """A title with its columns, if it has any, and the rows: a value that has a column bears no label. In what was done
-    no blank stands before a number.
+    """A title with its columns, if it has any, and the rows: a value that has a column bears no label. Rows of
+    decisions have no blank before a number, which would be a token.
     """
     best = max((each.line for each in rows), key=lambda line: (line.value, line.source_seqs))
     names = f" ({SEPARATOR.join(columns)})" if columns else ""

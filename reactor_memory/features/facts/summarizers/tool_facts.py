@@ -1,4 +1,4 @@
-"""What calls of tools and their results say. They state facts exactly: somebody else's program took them.
+"""Facts in the calls of tools and in their results. They are exact: a program read the arguments and made the result.
 
 Nothing here knows any tool. Whether a call did something or only looked something up is told by how the people and
 the model spoke around it and by the form of its result; what an id stands for, by the name beside it in a result.
@@ -124,7 +124,7 @@ def _verb(tool: str) -> str:
 
 
 def _ending(exchange: Exchange, subject: Subject) -> Fact:
-    """That a thing was cancelled: a fact beside those about the thing, which would seem valid without it."""
+    """The fact that a thing was cancelled; without it, the other facts about the thing would seem valid."""
     return Fact(
         anchor=subject.anchor,
         key="ended",
@@ -263,7 +263,7 @@ class ToolReader:
 
 
 def _names(found: Sequence[Exchange]) -> dict[Id, tuple[str, int]]:
-    """The name beside each id in any result, and the message that has it. A name of two ids tells neither."""
+    """The name beside each id in any result, and the message that has it. A name that two ids share is left out."""
     names: dict[Id, tuple[str, int]] = {}
     bearers: dict[tuple[str, str], set[str]] = {}
     for exchange in found:
