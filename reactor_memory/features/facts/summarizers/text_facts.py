@@ -88,7 +88,6 @@ _KINDS = (
     ("phone", re.compile(r"\+?\d[\d ()-]{6,18}\d")),
     ("number", re.compile(r"#?\w{0,8}\d")),
 )
-_COUNTS = frozenset({"one", "two"})
 _CONTACTS = frozenset({"email", "phone"})
 
 
@@ -210,10 +209,15 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
 
 def _tells_of_something(statement: Statement) -> bool:
     """Whether what a model states names something, or says more than that something is done, or will be."""
-    if not _is_number(statement.sentence.details):
-        return True
-    is_told = bool(statement.sentence.details) or len(statement.words) > MIN_TOLD_WORDS
-    return is_told and not SERVICE.search(statement.sentence.text)
+    if _is_about_service(statement.sentence):
+        return False
+    return statement.has_details or len(statement.words) > MIN_TOLD_WORDS
+
+
+def _is_about_service(sentence: Sentence) -> bool:
+    """Whether it says what the model does next, and names nothing: "It will be ready in a minute or two"."""
+    names = [detail for detail in sentence.details if detail != "two" or "or two" not in sentence.text]
+    return not names and SERVICE.search(sentence.text) is not None
 
 
 def _lasting(told: ReadMessage) -> float:
@@ -279,7 +283,7 @@ def _telling(told: ReadMessage, *, is_agreed: bool = False) -> list[Sentence]:
             (sentence.details if told.by_user else _names_something(sentence))
             or (is_agreed and _says_enough(sentence, is_short=told.by_user or told.revises))
         )
-        and not (told.by_user and _ruling_of(sentence))
+        and not (_ruling_of(sentence) if told.by_user else _is_about_service(sentence))
     ]
     return telling[:MAX_SENTENCES]
 
@@ -292,7 +296,7 @@ def _names_something(sentence: Sentence) -> bool:
 
 
 def _is_number(details: Sequence[str]) -> bool:
-    return all(detail.isdigit() or detail in _COUNTS for detail in details)
+    return all(detail.isdigit() or detail == "one" for detail in details)
 
 
 def _says_enough(sentence: Sentence, *, is_short: bool) -> bool:

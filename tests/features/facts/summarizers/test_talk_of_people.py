@@ -189,6 +189,7 @@ async def test_a_denial_of_something_is_a_fact(denial: str) -> None:
         ("Your drink will be ready at the bar in just a minute or two.", set()),
         ("Before we send this to the bar, please check that the order is right.", set()),
         ("Your drink will be ready at the Juniper Inn soon.", {2}),
+        ("Please confirm that you want to send 400 dollars.", {2}),
         ("A steamer is just steamed milk with some foam.", {2}),
     ],
 )
