@@ -53,6 +53,7 @@ async def test_a_search_that_marks_thousands_of_words(container: Container) -> N
     assert all("⟦zz1⟧" in hit.highlight for hit in found.hits)
 
 
+@pytest.mark.slow
 async def test_thirty_long_messages(container: Container) -> None:
     long = "Words, A b (c) 漢字 zz1." * 9_000
     said = [Message.user(long) if index % 2 == 0 else Message.assistant(long) for index in range(30)]
@@ -215,6 +216,7 @@ def server_of(body: bytes) -> Generator[str]:
             thread.join()
 
 
+@pytest.mark.slow
 @each_row(("form", "summarizer_at"), [(openai_form, openai_at), (gemini_form, gemini_at)])
 @each_row(
     ("answer", "is_good"),
