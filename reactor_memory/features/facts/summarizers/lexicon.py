@@ -107,9 +107,9 @@ RULE = _phrases(
 """Words of a rule that stands."""
 
 SERVICE = _phrases(
-    "soon|shortly|right away|(?:a|few|one|some) (?:more )?(?:minute|moment|second)s?",
+    "soon|shortly|right away|in (?:just |about )?(?:an?|a few|one|some) (?:more )?(?:minute|moment|second)s?",
     "(?:please|just|kindly) (?:\\w+ ){0,2}(?:check|confirm|review|verify)|the okay|your (?:approval|confirmation)",
-    "before (?:i|we|it|this|they|sending|placing)",
+    "before (?:(?:i|we) (?:book|confirm|go|make|order|place|proceed|send|submit)|sending|placing|submitting)",
     "(?:i|we)(?:['’]ll| will| can) (?:then |now )?(?:send|get|place|submit|put|proceed|let you|have (?:it|them|your))",
 )
 """Words of a model about what it does next and waits for; with no name beside them they tell of nothing."""

@@ -64,8 +64,7 @@ _PLEASANTRY = re.compile(
     r"|thank(?:s| you)|congrat|duly noted|god bless|(?:just )?(?:a few|a couple of|some) (?:more )?questions"
     r"|good (?:luck|morning|evening|night|day)|happy to help|my pleasure|no (?:problem|worries)"
     r"|have (?:yourself )?(?:a|fun)|enjoy (?:your|the|an?)\b|take care|see you|see ya|talk (?:to you )?(?:soon|later)"
-    r"|let me know|not bad\b|sorry for"
-    r"|keep (?:it |up|me|going|at)"
+    r"|let me know|not bad[\s!.]*$|sorry for (?:the|that|any|being|not)\b|keep (?:it |up|me|going|at)"
     r"|you're (?:very |most )?welcome|way to go|well done|good (?:for|on) you|you(?:'ve)? got this|(?:good ?)?bye"
     r"|i (?:\w+ )?(?:agree|understand|hear you|bet|see|appreciate|hope you|hope so|know what you mean)\b"
     r"|(?:can't|cannot|can not) wait to (?:hear|see)|looking forward to (?:hear|see)"
@@ -86,7 +85,7 @@ _PLEASANTRY = re.compile(
 )
 _ASKING = re.compile(
     r"how (?:can|may) i|is there anything|anything else|will you|would you|could you|can you|do you|did you"
-    r"|shall i|should i|how about|what about|any (?:good|other|nice|more)\b",
+    r"|shall i|should i|how about|what about|any (?:good|nice)\b",
     re.IGNORECASE,
 )
 _OFFER = re.compile(r"\bor (?:any ?thing|any other|whatever|something else)\b", re.IGNORECASE)

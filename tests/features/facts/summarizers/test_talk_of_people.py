@@ -190,6 +190,7 @@ async def test_a_denial_of_something_is_a_fact(denial: str) -> None:
         ("Before we send this to the bar, please check that the order is right.", set()),
         ("Your drink will be ready at the Juniper Inn soon.", {2}),
         ("Please confirm that you want to send 400 dollars.", {2}),
+        ("Guests have to check in before we close.", {2}),
         ("A steamer is just steamed milk with some foam.", {2}),
     ],
 )
