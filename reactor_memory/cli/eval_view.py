@@ -15,7 +15,7 @@ from reactor_memory.cli.tables import count, heading, table
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.text.printable import printable
 
-NUMBERS = ("budget", "attributable", "survival", "probes", "reading", "reuse", "broken", "cost", "p50 us", "p99 us")
+NUMBERS = ("budget", "attributable", "survival", "probes", "reading", "reuse", "broken", "cost", "p50 ms", "p99 ms")
 READ_NUMBERS = ("budget", "legible", "fill", "told", "junk", "weighted")
 
 
@@ -59,6 +59,12 @@ def cost(value: float) -> str:
     return f"{value:,.2f}" if value >= 10 else f"{value:#.3g}"
 
 
+def milliseconds(microseconds: int) -> str:
+    """Three digits: what takes seconds would make the table too wide."""
+    value = microseconds / 1000
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}"
+
+
 def _row(result: Result) -> str:
     budget = "no budget" if result.budget is None else f"{result.budget:,} tokens"
     return f"{_title(result)} · {result.strategy} · {budget}"
@@ -81,8 +87,8 @@ def _table(results: Iterable[Result]) -> RenderableType:
             _share(result.prefix_reuse),
             f"{result.violations:,}",
             cost(result.cost),
-            f"{result.p50_us:,}",
-            f"{result.p99_us:,}",
+            milliseconds(result.p50_us),
+            milliseconds(result.p99_us),
         )
     return made
 

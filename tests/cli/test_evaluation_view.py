@@ -36,9 +36,15 @@ def test_a_row_holds_the_numbers() -> None:
         "-",
         "0",
         "0.0123",
-        "1,234",
-        "5,678",
+        "1.23",
+        "5.68",
     ]
+
+
+def test_loads_that_took_seconds_break_no_row() -> None:
+    page = shown(result(attributable=0.977, probes=2_814, violations=12, cost=12.34, p50_us=987_654, p99_us=12_345_678))
+    row = next(line for line in page.splitlines() if line.startswith("hierarchical"))
+    assert row.split()[-2:] == ["988", "12,346"]
 
 
 def test_how_it_reads_is_a_table_of_its_own() -> None:
