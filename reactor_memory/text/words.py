@@ -268,7 +268,7 @@ def _word(match: re.Match[str]) -> Word:
         return Word(match.start(), match.end(), match.start(), match.end(), raw, raw)
     start = match.start() + len(raw) - len(raw.lstrip(_EDGE))
     text = raw.strip(_EDGE)
-    if text and _ABBREVIATION.match(raw):
+    if text and raw[start - match.start() + len(text) :].startswith(".") and _ABBREVIATION.match(raw):
         text = f"{text}."
     return Word(match.start(), match.end(), start, start + len(text), raw, text)
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, says_what, squeeze, telling_part
@@ -86,6 +86,7 @@ def test_no_detail_is_lost(text: str) -> None:
 
 
 @given(TEXTS)
+@example("A./")
 def test_the_telling_part_is_a_part_of_its_sentence(text: str) -> None:
     for sentence in read_sentences(text):
         if place := telling_part(sentence):
