@@ -24,7 +24,7 @@ PREFIXED_SHARE = 0.5
 """A name stands before so many of the messages of who bears it; "Please confirm: ..." does not."""
 
 ECHO = 0.8
-"""What says so much of the message before it again is an echo."""
+"""What says so much of another message again is an echo."""
 
 OWN = 2.0
 OTHERS = 0.5
@@ -213,9 +213,9 @@ def _only_answers(sentence: Sentence, further: frozenset[str], *, agreed: bool) 
     return not says_enough and not (agreed and further - {sentence.words[0].folded})
 
 
-def is_echo(statement: Statement, before: frozenset[str]) -> bool:
-    """Whether nearly all of it was said by the message before."""
-    return len(statement.words & before) >= ECHO * len(statement.words)
+def is_echo(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether nearly all of the words are among those of another message."""
+    return len(words & others) >= ECHO * len(words)
 
 
 def _says_something(telling: frozenset[str]) -> bool:

@@ -25,7 +25,6 @@ from reactor_memory.features.facts.summarizers.lexicon import (
     WISH,
 )
 from reactor_memory.features.facts.summarizers.statements import (
-    ECHO,
     OPENERS,
     Statement,
     beyond_aside,
@@ -203,7 +202,7 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
     )
     if not (told.by_user or talk.speakers or _answers_wish(talk, index)):
         stated = (each for each in stated if _tells_of_something(each))
-    own = [each for each in stated if not (is_echo(each, before) or (told.by_user and _is_fact_of_its_own(each)))]
+    own = [each for each in stated if not (is_echo(each.words, before) or (told.by_user and _is_fact_of_its_own(each)))]
     return most_telling(own, told.content - talk.speakers)
 
 
@@ -235,18 +234,14 @@ def _said_again(row: Row, later: Iterable[Row]) -> bool:
 def _quotations(row: Row) -> Iterator[Fact]:
     """What was agreed, with the messages that led to it, or what one message states."""
     used: Counter[str] = Counter()
-    open_proposals = [told for told in row.before if told.by_user or not _repeats(row.told, told)]
+    # What was agreed says a proposal again, but for what was corrected in it.
+    open_proposals = [told for told in row.before if told.by_user or not is_echo(told.content, row.told.content)]
     for told in (*open_proposals, *([row.told] if row.is_agreed else ())):
         for sentence in _telling(told, is_agreed=told is row.told):
             if place := telling_part(sentence) if row.by_names else spoken_part(sentence):
                 yield from _quoted(row, told, sentence, place, used)
     for statement in row.statements[:MAX_SENTENCES]:
         yield from _quoted(row, row.told, statement.sentence, (statement.start, statement.stop), used)
-
-
-def _repeats(agreed: ReadMessage, proposed: ReadMessage) -> bool:
-    """Whether what was agreed says nearly all of an earlier proposal again: only what was corrected differs."""
-    return len(proposed.content & agreed.content) >= ECHO * len(proposed.content)
 
 
 def _quoted(
