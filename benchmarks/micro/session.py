@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import PlanRequest
-from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.evaluation.transcripts import read_lines
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.hierarchical import Hierarchical
@@ -25,6 +24,7 @@ from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import BranchRange, Message, Session, ToolCall
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary
+from reactor_memory.models.requests import ContextRows
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 
 BUDGET = 4_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.to_thread
 import msgspec
@@ -19,7 +19,6 @@ from reactor_memory.adapters.batches import Joined
 from reactor_memory.adapters.extras import require
 from reactor_memory.adapters.langgraph_filters import fragments, matches
 from reactor_memory.adapters.loop_bridge import Crossing
-from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import MessageLimits, check_label, check_object
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
@@ -48,6 +47,9 @@ from langgraph.store.base import (  # noqa: E402 - after the check
     SearchOp,
     validate_op_namespace,
 )
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 RESERVED = "reactor"
 NOTES_KEY = "notes"

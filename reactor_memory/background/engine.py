@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 
 from reactor_memory.background.kinds import Kind, Leases
 from reactor_memory.background.poller import Poller
 from reactor_memory.background.worker import Worker, WorkOptions
-from reactor_memory.core.ports import Clock
-from reactor_memory.core.ports.requests import SUMMARIZE, WorkReport
 from reactor_memory.database.deadlines import forget_deadline
+from reactor_memory.models.requests import SUMMARIZE, WorkReport
 from reactor_memory.providers.breaker import CircuitBreaker
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 
 class WorkEngine:

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reactor_memory.core.ports.requests import EVER, Ahead
 from reactor_memory.models import Lease, WorkState
+from reactor_memory.models.requests import EVER, Ahead
 
 
 class Leases(Protocol):

@@ -5,21 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import anyio
 
-from reactor_memory.core.ports import BackgroundWork
-from reactor_memory.core.ports.requests import WorkReport
 from reactor_memory.database.deadlines import forget_deadline
+from reactor_memory.models.requests import WorkReport
 
-
-class Engine(BackgroundWork, Protocol):
-    """What does background work: `WorkEngine`."""
-
-    async def run_once(self) -> int:
-        """Find what is to be done now and do it; for how many conversations and kinds some was done."""
-        ...
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork
 
 
 class LeftWork:
@@ -31,7 +25,7 @@ class LeftWork:
 
     def __init__(
         self,
-        engine: Callable[[], Engine],
+        engine: Callable[[], BackgroundWork],
         *,
         is_due: Callable[[], Awaitable[bool]] | None,
         poll_seconds: float,
@@ -43,7 +37,7 @@ class LeftWork:
         self._random = random
         self._lock = anyio.Lock()
         self._watch: asyncio.Task[None] | None = None
-        self._engine: Engine | None = None
+        self._engine: BackgroundWork | None = None
 
     async def open(self) -> None:
         if self._is_due is not None:
@@ -68,7 +62,7 @@ class LeftWork:
                 found = await is_due()
         await self._opened_engine()
 
-    async def _opened_engine(self) -> Engine:
+    async def _opened_engine(self) -> BackgroundWork:
         async with self._lock:
             if self._engine is None:
                 engine = self._make()

@@ -7,15 +7,18 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from math import inf
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
 
 from reactor_memory.background.kinds import Find, Leases
 from reactor_memory.background.worker import Work, Worker, WorkOptions, tell_frames
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import StoreError
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

@@ -10,17 +10,20 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from traceback import format_tb
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
 
 from reactor_memory.background.backoff import backoff_seconds
 from reactor_memory.background.kinds import Kind, Leases, NoLeases
-from reactor_memory.core.ports import Clock
-from reactor_memory.core.ports.requests import RELEASE_SECONDS, Ahead, LeaseLostError, WorkReport
 from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import ReactorMemoryError, SessionDeletedError, SessionNotFoundError, StoreError
 from reactor_memory.models import Lease, Value
+from reactor_memory.models.requests import RELEASE_SECONDS, Ahead, LeaseLostError, WorkReport
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

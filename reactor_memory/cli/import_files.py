@@ -23,11 +23,11 @@ from msgspec.structs import replace
 
 from reactor_memory.cli.foreign_files import is_foreign, read_foreign
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.core.validation import MessageLimits, check_message, check_session_id
 from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
 from reactor_memory.evaluation.transcripts import UNLIMITED, Line, read_lines, read_unread
 from reactor_memory.models import Message, Value
+from reactor_memory.models.requests import AppendRequest
 
 T = TypeVar("T")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -11,11 +12,13 @@ from reactor_memory.cli.import_files import Advance, Importer, check_line
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.terminal import progress
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.ports import Clock
 from reactor_memory.evaluation.transcripts import Line
 from reactor_memory.models import Message
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import manager_options
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 BATCH = 20
 """Messages that are saved at once: about what one visit of a user leaves."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from reactor_memory.core.context.given_messages import MessagesLike, messages_of
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import characters_of, in_thread_if_long
-from reactor_memory.core.ports import Clock
-from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.core.validation import (
     MessageLimits,
     check_idempotency_key,
@@ -23,6 +22,10 @@ from reactor_memory.core.validation import (
     new_message_id,
 )
 from reactor_memory.models import Message
+from reactor_memory.models.requests import AppendRequest
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 
 class BatchMaker:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of, messages_of
-from reactor_memory.core.loading import LoadRequest
 from reactor_memory.core.validation import (
     MessageLimits,
     check_agent_name,
@@ -19,8 +18,26 @@ from reactor_memory.core.validation import (
     check_user_id,
 )
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.models import Message
-from reactor_memory.models.ledger import PostedMode
+from reactor_memory.models import Message, Value
+
+if TYPE_CHECKING:
+    from reactor_memory.models.ledger import PostedMode
+
+
+class LoadRequest(Value, frozen=True, kw_only=True):
+    """The arguments of `ConversationManager.load_history`, checked."""
+
+    session_id: str
+    user_id: str | None = None
+    agent_name: str | None = None
+    reader_id: str | None = None
+    current: tuple[Message, ...] = ()
+    budget: int | None = None
+    system: str | None = None
+    tools: tuple[Any, ...] = ()
+    query: str | None = None
+    on_overflow: Literal["raise", "drop_memory"] = "raise"
+    summaries: PostedMode = "auto"
 
 
 def load_request(

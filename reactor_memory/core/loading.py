@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -17,13 +17,15 @@ from reactor_memory.core.context.draft import ContextLimits, Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
-from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
-from reactor_memory.core.ports.requests import ContextQuery, ContextRows
+from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, SearchHit, Session, Value, is_kept_by_author, is_posted_summary
-from reactor_memory.models.block_lines import Layout
-from reactor_memory.models.ledger import PostedMode
+from reactor_memory.models.requests import ContextQuery, ContextRows
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
+    from reactor_memory.models.block_lines import Layout
 
 log = logging.getLogger(__name__)
 
@@ -59,22 +61,6 @@ class LoadingOptions(Value, frozen=True, kw_only=True):
     window_growth: Literal["auto", "messages", "tokens"] = "auto"
     lazy_timeout_seconds: float = 3.0
     settings_fingerprint: str = ""
-
-
-class LoadRequest(Value, frozen=True, kw_only=True):
-    """The arguments of `ConversationManager.load_history`, checked."""
-
-    session_id: str
-    user_id: str | None = None
-    agent_name: str | None = None
-    reader_id: str | None = None
-    current: tuple[Message, ...] = ()
-    budget: int | None = None
-    system: str | None = None
-    tools: tuple[Any, ...] = ()
-    query: str | None = None
-    on_overflow: Literal["raise", "drop_memory"] = "raise"
-    summaries: PostedMode = "auto"
 
 
 class Loaded(Value, frozen=True, kw_only=True):
@@ -136,26 +122,6 @@ class Brought(Value, frozen=True, kw_only=True):
         for block in self.blocks:
             draft = with_block(draft, block)
         return msgspec.structs.replace(draft, verbatim=self.verbatim)
-
-
-class JoinedContextSource:
-    """The log in one store, summaries in another: their answers put together."""
-
-    def __init__(self, messages: MessageStore, summaries: SummaryStore) -> None:
-        self._messages = messages
-        self._summaries = summaries
-
-    async def read_context(self, query: ContextQuery) -> ContextRows:
-        """The log answers first: it checks the owner."""
-        rows = await self._messages.read_context(query)
-        if rows.session is None or query.trigger_message_count is None:
-            return rows
-        read = self._summaries.get_summary if query.facts else self._summaries.get_summary_head
-        summary = await read(query.session_id)
-        layout = await self._summaries.get_layout(
-            query.session_id, budget=query.budget, settings_fingerprint=query.settings_fingerprint
-        )
-        return msgspec.structs.replace(rows, summary=summary, layout=layout)
 
 
 class ContextLoader:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
@@ -15,16 +15,8 @@ from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block, nothing
-from reactor_memory.core.load_requests import as_given, checked_messages, load_request, with_traffic
-from reactor_memory.core.loading import ContextLoader, LoadRequest
-from reactor_memory.core.ports import (
-    BackgroundWork,
-    Clock,
-    Elsewhere,
-    MessageStore,
-    SummaryStore,
-)
-from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest
+from reactor_memory.core.load_requests import LoadRequest, as_given, checked_messages, load_request, with_traffic
+from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.turn import Turn
 from reactor_memory.core.validation import (
     MessageLimits,
@@ -38,7 +30,11 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.models import Message, SearchHit, Session, SessionPage, Value, WorkState
-from reactor_memory.models.ledger import PostedMode, Summary
+from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
+    from reactor_memory.models.ledger import PostedMode, Summary
 
 logger = logging.getLogger(__name__)
 PAGE = 500

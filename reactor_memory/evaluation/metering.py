@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dependency_injector import providers
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.ports import Condenser, Summarizer
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known, Usage
 from reactor_memory.wiring.container import Container
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Condenser, Summarizer
 
 
 class MeteredSummarizer:

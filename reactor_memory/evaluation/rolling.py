@@ -8,7 +8,7 @@ same manager, workers and stores as the library's own memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import anyio.to_thread
@@ -18,7 +18,6 @@ from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.newest_turns import newest_turns
 from reactor_memory.core.context.strategy import Plan, PlanRequest
-from reactor_memory.core.ports import Clock, MessageStore, Redactor, Summarizer, SummaryStore
 from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.units import MAX_LINE_CHARACTERS
@@ -31,6 +30,9 @@ from reactor_memory.models.ledger import Summary, SummaryHead
 from reactor_memory.text.spans import sentences
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore, Redactor, Summarizer, SummaryStore
 
 MESSAGE_SHARE = 0.1
 """Of the budget, kept free for the message to come."""

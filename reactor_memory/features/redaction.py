@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError
 from reactor_memory.models import JsonObject, Message, ToolCall
 from reactor_memory.models.ledger import Fact, Known, KnownNames
 from reactor_memory.text.spans import decode, leaf_text
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Redactor
 
 T = TypeVar("T")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast, overload
+from typing import TYPE_CHECKING, cast, overload
 
 import msgspec
 
 from reactor_memory.models import Value
-from reactor_memory.models.ledger import Form
+
+if TYPE_CHECKING:
+    from reactor_memory.models.ledger import Form
 
 
 class BlockLine(Value, frozen=True, kw_only=True):

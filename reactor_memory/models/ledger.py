@@ -85,6 +85,13 @@ class Usage(Value, frozen=True, kw_only=True):
         return self.tokens_read + self.tokens_written
 
 
+class Condensed(Value, frozen=True, kw_only=True):
+    """A shorter text, and what it cost."""
+
+    text: str
+    usage: Usage = Usage()
+
+
 class KnownNames(Value, frozen=True, kw_only=True):
     """What a thing is called, and what its known properties are called."""
 

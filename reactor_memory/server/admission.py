@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from litestar.connection import ASGIConnection
 from litestar.exceptions import NotAuthorizedException, TooManyRequestsException
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.features.sharing.principals import ApiKey, Principal
@@ -32,6 +31,9 @@ from reactor_memory.server.jwks import (
 )
 from reactor_memory.server.rate_limits import Buckets
 from reactor_memory.wiring.service_sections import AuthSettings, IssuerSettings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
 

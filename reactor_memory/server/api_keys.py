@@ -13,12 +13,14 @@ import re
 import secrets
 import string
 import zlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ApiKey, Grant
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 LONGEST_USE_OF_A_LOOK = 5_000_000
 """Microseconds. A key that was revoked, by whatever process, is refused after this time everywhere."""

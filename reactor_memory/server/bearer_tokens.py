@@ -10,14 +10,16 @@ import json
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import jwt
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import is_id
 from reactor_memory.models import Value
 from reactor_memory.server.jwks import Algorithm, KeySource
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 LONGEST_KEY_ID = 255
 LAST_SECOND = 253_402_300_799

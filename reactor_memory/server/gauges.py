@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import anyio
 
 from reactor_memory.core.log import background_work
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import StoreError
 from reactor_memory.features.search import operations as search
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.wiring.container import Container
 
 MOST_WORK = 1000

@@ -11,13 +11,12 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import msgspec
 from litestar import Response
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.errors import StoreError
@@ -33,6 +32,9 @@ from reactor_memory.server.problems import (
     ProblemError,
     invalid,
 )
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 T = TypeVar("T")
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
 
 import httpx2
 import jwt
 import msgspec
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.models import Value
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import Clock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 
 class Buckets:

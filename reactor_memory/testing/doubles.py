@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from reactor_memory.core.ports import Condenser
-from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.models import Message, Value
-from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known, Usage
+from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Extraction, Known, Usage
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Condenser
 
 
 class FakeClock:

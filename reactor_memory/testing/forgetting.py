@@ -6,10 +6,10 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import SUMMARIZE, ContextQuery
 from reactor_memory.errors import SessionDeletedError
 from reactor_memory.models import Lease, Session
 from reactor_memory.models.ledger import Ledger, Summary
+from reactor_memory.models.requests import SUMMARIZE, ContextQuery
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
-from reactor_memory.core.ports import RecallIndex
-from reactor_memory.core.ports.requests import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.features.recall.entries import part_of
 from reactor_memory.models import Message
+from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.models.ledger import Fact
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.summary_recording import MINUTE, Store, claimed, segment, session_of
 from reactor_memory.text.analyzer import terms
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import RecallIndex
 
 
 def talk(*texts: str, start: int = 1) -> tuple[Message, ...]:

@@ -10,8 +10,8 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import SUMMARIZE, Ahead
 from reactor_memory.models import Lease, WorkState
+from reactor_memory.models.requests import SUMMARIZE, Ahead
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.summary_recording import HOUR, MINUTE, Store

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.models import Value
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
     from reactor_memory.features.overview.agent_settings import SettingsKeeper
 
 _SECTIONS = ("history", "tiers", "chat_memory", "context", "notes", "tokens")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from reactor_memory.background.left_work import Engine, LeftWork
-from reactor_memory.core.ports import Clock, SummaryStore
-from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, Ahead
+from reactor_memory.background.left_work import LeftWork
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, Ahead
 from reactor_memory.wiring.selection import PROGRESSIVE, microseconds
 from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Clock, SummaryStore
 
 LEFT = (ERASE, FORGET, ERASE_USER)
 """The kinds of work that a call does itself, and another process goes on with if that process ended before."""
@@ -21,8 +24,8 @@ def background_work_of(
     summaries: SummaryStore,
     clock: Clock,
     random: Callable[[], float],
-    engine: Callable[[], Engine],
-) -> Engine | LeftWork:
+    engine: Callable[[], BackgroundWork],
+) -> BackgroundWork:
     """The engine, if saves and time bring work under these settings."""
     if brings_work(settings, in_database):
         return engine()

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from reactor_memory.core.context.blocks import Verbatim
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.loading import BlockSource, LoadRequest
-from reactor_memory.core.ports.requests import ContextRows
+from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.database.database import Database
 from reactor_memory.models import Role, Session
+from reactor_memory.models.requests import ContextRows
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.loading import BlockSource
     from reactor_memory.features.notes.block import NotesBlock
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
-from reactor_memory.core.ports import Clock, Redactor, Summarizer
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.breaker import CircuitBreaker
@@ -15,6 +14,7 @@ from reactor_memory.wiring.selection import counter_of, microseconds
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, Redactor, Summarizer
     from reactor_memory.features.facts.fold import SummaryFold
     from reactor_memory.features.facts.jobs import FullJob, LedgerJob
     from reactor_memory.features.facts.provider_guard import ProviderGuard

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
     from reactor_memory.features.notes.long_term_memory import LongTermMemory
 
 

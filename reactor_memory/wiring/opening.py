@@ -6,18 +6,20 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from dependency_injector import providers
 
-from reactor_memory.core.ports import Summarizer, TokenCounter
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
 from reactor_memory.wiring.own_parts import NOOP, SUMMARIZING
 from reactor_memory.wiring.selection import PROGRESSIVE
 from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Summarizer, TokenCounter
 
 
 @asynccontextmanager

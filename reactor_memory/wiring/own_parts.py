@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from reactor_memory.core.context.strategy import Strategy, TakeLast
-from reactor_memory.core.ports import Redactor
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.plugins import Plugin
@@ -22,6 +22,9 @@ from reactor_memory.wiring.selection import (
     tiktoken_counter,
 )
 from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Redactor
 
 
 def system_clock(settings: Settings) -> Callable[[], int]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Embedder, RecallIndex
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.breakers import breaker_of
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Embedder, RecallIndex
     from reactor_memory.features.recall.recaller import RecallOptions
 
 

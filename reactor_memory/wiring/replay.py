@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
     from reactor_memory.features.replay.records import LoadRecorder
     from reactor_memory.features.replay.replayer import Nearest
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
-from reactor_memory.core.ports.requests import Ahead
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
+from reactor_memory.models.requests import Ahead
 from reactor_memory.wiring.breakers import breaker_of
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.selection import microseconds, named_by
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
     from reactor_memory.features.search.message_search import MessageSearchService
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
 from reactor_memory.core.context.draft import ContextLimits
-from reactor_memory.core.ports import TokenCounter
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import TokenCounter
 
 
 def tiktoken_counter(settings: Settings) -> TokenCounter:

@@ -8,18 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reactor_memory.core.context.strategy import Strategy
-from reactor_memory.core.loading import JoinedContextSource
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.summary_store import SqlSummaryStore
-from reactor_memory.core.ports import (
-    Clock,
-    ContextSource,
-    KeptElsewhere,
-    LedgerFold,
-    MessageStore,
-    RecallIndex,
-    SummaryStore,
-)
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
@@ -27,6 +17,15 @@ from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import (
+        Clock,
+        ContextSource,
+        KeptElsewhere,
+        LedgerFold,
+        MessageStore,
+        RecallIndex,
+        SummaryStore,
+    )
     from reactor_memory.features.facts.fold import SummaryFold
     from reactor_memory.features.responses.models import ResponseStore
 from reactor_memory.wiring.own_parts import OWN_PARTS
@@ -157,9 +156,15 @@ def context_source_of(
     """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
     gets summaries of ranges, too, for one round trip more.
     """
-    source = message_store if in_database == "on" else JoinedContextSource(message_store, summary_store)
+    source = message_store if in_database == "on" else _joined(message_store, summary_store)
     if not getattr(strategy, "reads_ranges", False):
         return source
     from reactor_memory.features.tiers.strategy import RangedContextSource
 
     return RangedContextSource(source, needed_database())
+
+
+def _joined(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:
+    from reactor_memory.core.joined_context_source import JoinedContextSource
+
+    return JoinedContextSource(message_store, summary_store)

@@ -19,15 +19,16 @@ from opentelemetry.trace import Span, StatusCode
 
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
+from reactor_memory.core.load_requests import LoadRequest
+from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports.requests import Appended, AppendRequest, Condensed
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.recall.recaller import Question, Recaller
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.writer import TierWriter
 from reactor_memory.models import Message, Session
-from reactor_memory.models.ledger import NOTHING_KNOWN, Known
+from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Known
+from reactor_memory.models.requests import Appended, AppendRequest
 from reactor_memory.version import __version__
 
 CONVERSATION_ID = "gen_ai.conversation.id"

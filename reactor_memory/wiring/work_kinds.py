@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
-from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
-from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE
 from reactor_memory.database.database import Database
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE
 from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.background_work import grows_tiers, is_indexing
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
     from reactor_memory.features.erasure.eraser import Aftermath
     from reactor_memory.features.facts.jobs import SummaryJob
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing

@@ -16,9 +16,9 @@ from reactor_memory.cli.context_view import context_view, replay_view
 from reactor_memory.core.context.blocks import Block, Frame, Place, block_text
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
-from reactor_memory.core.loading import LoadRequest
-from reactor_memory.core.ports.requests import ContextRows
+from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.requests import ContextRows
 from reactor_memory.studio.context_page import View, entries
 from reactor_memory.wiring.container import Container
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.loading import JoinedContextSource
-from reactor_memory.core.ports.requests import ContextQuery, ContextRows
+from reactor_memory.core.joined_context_source import JoinedContextSource
+from reactor_memory.models.requests import ContextQuery, ContextRows
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
 
 pytestmark = pytest.mark.anyio

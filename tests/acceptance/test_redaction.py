@@ -24,9 +24,9 @@ from reactor_memory import (
     ToolCall,
     open_memory,
 )
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.features.recall import recaller
 from reactor_memory.models.ledger import Extraction, Fact
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, eventually, save, settings, talk, texts
 

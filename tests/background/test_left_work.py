@@ -14,11 +14,11 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Message, SummarizationError, open_container
 from reactor_memory.background.left_work import LeftWork
-from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import WorkState
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, save, scripted, settings, talk
 from tests.doubles.faulty_database import FaultyDatabase

@@ -12,7 +12,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, open_container
 from reactor_memory.core.log.summary_store import SqlSummaryStore
-from reactor_memory.core.ports.requests import ERASE, ERASE_USER, FORGET, INDEX_SEARCH, SUMMARIZE, Ahead
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, INDEX_SEARCH, SUMMARIZE, Ahead
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, scripted, settings, talk
 

@@ -13,12 +13,12 @@ from dependency_injector import providers
 from reactor_memory import Container, Message, SessionDeletedError, SummarizationError, open_container
 from reactor_memory.core.log import background_work
 from reactor_memory.core.log.summary_store import SqlSummaryStore
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.extractor import ANSWERED
 from reactor_memory.models import Lease, ToolCall, WorkState
 from reactor_memory.models.ledger import Extraction
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
 from tests.doubles.faulty_database import FaultyDatabase

@@ -17,8 +17,8 @@ import asyncpg
 import pytest
 
 from reactor_memory import Container, ConversationManager, Memory, Message
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
+from reactor_memory.models.requests import SUMMARIZE
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
 from tests.scenes.interruption import Way, cancelled_at
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.core.ports.requests import ContextQuery
 from reactor_memory.database import sqlite
 from reactor_memory.database.schema import newest_revision
 from reactor_memory.database.sqlite import SqliteDatabase
+from reactor_memory.models.requests import ContextQuery
 from reactor_memory.testing import append_messages, numbered
 from tests.scenes.stores import SqlStore, sqlite_store
 from tests.scenes.troubled_databases import rows

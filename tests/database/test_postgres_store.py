@@ -9,7 +9,6 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.errors import (
     ConfigurationError,
@@ -24,6 +23,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from tests.scenes.stores import SqlStore, postgres_store
 

@@ -19,7 +19,6 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log.message_store import APPENDS
-from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, IndexPart
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.sqlite import SqliteDatabase
@@ -35,7 +34,9 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.index_requests import IndexPart
 from reactor_memory.models.ledger import Summary
+from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery
 from reactor_memory.testing import append_messages, numbered, stored_form
 from reactor_memory.testing.summary_recording import fact, layout, segment
 from tests.scenes.interruption import cancelled_at

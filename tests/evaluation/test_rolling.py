@@ -8,12 +8,12 @@ import pytest
 
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.strategy import PlanRequest
-from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.evaluation.rolling import RollingLimits, RollingStrategy
 from reactor_memory.evaluation.sentences import SentenceSummarizer
 from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STRATEGIES, replays_of, sections_of
 from reactor_memory.models import Message, Session, ToolCall
 from reactor_memory.models.ledger import Summary
+from reactor_memory.models.requests import ContextRows
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.drafts import lines_in
 

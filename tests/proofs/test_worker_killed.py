@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from reactor_memory import Container
-from reactor_memory.core.ports.requests import SUMMARIZE
+from reactor_memory.models.requests import SUMMARIZE
 from tests.proofs.agent_process import memory
 from tests.proofs.processes import agent_process, read_until
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory import database
-from reactor_memory.core.log import background_work, rows
+from reactor_memory.core.log import background_work, rows, summaries
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
 from reactor_memory.features.facts import ledger_rows
@@ -213,8 +213,8 @@ class TestOnSqlite:
             "session": rows.session_from,
             "messages_newest_first": rows.message_from,
             "segments": ledger_rows.segment_from,
-            "summary": rows.summary_from,
-            "summary_head": rows.summary_head_from,
+            "summary": summaries.summary_from,
+            "summary_head": summaries.summary_head_from,
             "work_state": background_work.work_state_from,
         }.items():
             columns = re.findall(r"\w+", QUERIES.sqlite[name].text.split("FROM")[0].removeprefix("SELECT"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby, repeat
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.context.blocks import Block, FittedBlock, Frame, Part, Verbatim
 from reactor_memory.core.context.current_turn import Count, FittedTurn, TurnClamp
@@ -13,8 +13,10 @@ from reactor_memory.core.context.draft import Freshness
 from reactor_memory.core.context.newest_turns import Cut
 from reactor_memory.core.context.report import Context, ContextReport, Reason, ReportEntry, digest
 from reactor_memory.models import Message, Value
-from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.turns import OrphanReason
+
+if TYPE_CHECKING:
+    from reactor_memory.models.block_lines import BlockLine
 
 Outcome: TypeAlias = Literal["kept", "dropped", "clamped"]
 

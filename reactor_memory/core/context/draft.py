@@ -5,13 +5,15 @@ A draft holds everything that may appear in a context; `reactor_memory.core.cont
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import PLACES, Block, Part, Place, Verbatim
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
-from reactor_memory.models.ledger import Form
+
+if TYPE_CHECKING:
+    from reactor_memory.models.ledger import Form
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
 """How the memory of a context relates to the log.

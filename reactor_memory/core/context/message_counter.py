@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from reactor_memory.core.ports import TokenCounter
 from reactor_memory.models import JsonObject, Message, ToolCall
 from reactor_memory.text.caches import memo
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import TokenCounter
 
 MOST_COUNTS = 8192
 LONGEST_LINE = 400

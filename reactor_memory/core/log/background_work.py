@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import Any
 
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.core.ports.requests import EVER, Ahead
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models import LARGEST, Lease, WorkState
+from reactor_memory.models.requests import EVER, Ahead
 
 
 def claim(

@@ -11,10 +11,10 @@ from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.operations import check_owner, lock
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.user_rows import name_all_users
-from reactor_memory.core.ports.requests import FORGET
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.models import Session
+from reactor_memory.models.requests import FORGET
 
 PURGED = ("delete_messages", "delete_layouts", "delete_work")
 """Statements that remove the content of a session; each gets its key. Hooks remove what features keep of it."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 
 from reactor_memory.core.log.hooks import HOOKS
-from reactor_memory.core.ports.requests import StoreHealth
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.operations import Query, Rows, Statement, Steps
 from reactor_memory.database.schema import read_revision
+from reactor_memory.models.requests import StoreHealth
 
 SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from reactor_memory.core import HOOK_MODULES
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import ErasedBranch
 from reactor_memory.database.operations import Steps
 from reactor_memory.models import BranchRange, Session, Value
+from reactor_memory.models.requests import ErasedBranch
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 class Gone(Value, frozen=True, kw_only=True):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import group_of
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import (
-    Appended,
-    AppendRequest,
-    ContextQuery,
-    ContextRows,
-    StoreHealth,
-    Withdrawn,
-)
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import GroupedWrite, Steps
 from reactor_memory.models import Message, Session, SessionPage
+from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth, Withdrawn
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 class SqlMessageStore:

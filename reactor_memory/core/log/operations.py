@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import clipped_between, group_of
@@ -20,7 +20,6 @@ from reactor_memory.core.log.rows import (
     stored_bytes,
     to_json,
 )
-from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows
 from reactor_memory.database.operations import Batch, Query, Rows, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
@@ -29,7 +28,10 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.models import LARGEST, BranchRange, Message, Pin, Session, is_posted_summary
-from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows
+
+if TYPE_CHECKING:
+    from reactor_memory.models.block_lines import Layout
 
 Wanted: TypeAlias = Literal["in view", "archived too"]
 """Which messages are read. Withdrawn and erased ones never are."""

@@ -7,8 +7,8 @@ from itertools import chain
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import key_of, message_values
-from reactor_memory.core.ports.requests import SUMMARIZE, Appended, AppendRequest
 from reactor_memory.database.operations import Query, Steps, Values
+from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest
 
 
 def append_many(requests: Sequence[AppendRequest]) -> Steps[Sequence[Appended | None]]:

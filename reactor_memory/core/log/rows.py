@@ -15,14 +15,12 @@ import msgspec
 from reactor_memory.core.log.branches import group_of, root_branch
 from reactor_memory.database.operations import Row
 from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Session, ToolCall
-from reactor_memory.models.ledger import Summary, SummaryHead
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _READER = json.JSONDecoder()
 _PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])
 _TOOL_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _OBJECT = msgspec.json.Decoder(JsonObject)
-_RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 _encode = msgspec.json.encode
 
 
@@ -158,27 +156,4 @@ def pin_values(pin: Pin) -> dict[str, Any]:
         "token_count": pin.token_count,
         "tokenizer": pin.tokenizer,
         "created_at": pin.created_at,
-    }
-
-
-def summary_head_from(row: Row) -> SummaryHead:
-    return SummaryHead(**_head_fields(row))
-
-
-def summary_from(row: Row) -> Summary:
-    *head, facts_json, spare_json = row
-    return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json)
-
-
-def _head_fields(row: Row) -> dict[str, Any]:
-    covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative = row
-    return {
-        "covered_seq": covered_seq,
-        "version": version,
-        "epoch": epoch,
-        "truncated": bool(truncated),
-        "stale_ranges": _RANGES.decode(stale_ranges) if stale_ranges else (),
-        "created_at": created_at,
-        "updated_at": updated_at,
-        "narrative": narrative,
     }

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.log.rows import key_of, summary_from, summary_head_from
-from reactor_memory.database.operations import Query, Steps
+from typing import Any
+
+import msgspec
+
+from reactor_memory.core.log.rows import key_of
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models.ledger import Summary, SummaryHead
+
+_RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 
 
 def get_summary(session_id: str) -> Steps[Summary | None]:
@@ -21,3 +27,26 @@ def hold(session_id: str) -> Steps[bool]:
     """Whether the session lives; if so, it is neither deleted nor changed by an invalidation until we are done."""
     rows = yield Query("hold_session", key_of(session_id))
     return bool(rows) and rows[0][0] is None
+
+
+def summary_head_from(row: Row) -> SummaryHead:
+    return SummaryHead(**_head_fields(row))
+
+
+def summary_from(row: Row) -> Summary:
+    *head, facts_json, spare_json = row
+    return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json)
+
+
+def _head_fields(row: Row) -> dict[str, Any]:
+    covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative = row
+    return {
+        "covered_seq": covered_seq,
+        "version": version,
+        "epoch": epoch,
+        "truncated": bool(truncated),
+        "stale_ranges": _RANGES.decode(stale_ranges) if stale_ranges else (),
+        "created_at": created_at,
+        "updated_at": updated_at,
+        "narrative": narrative,
+    }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core import log
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import EVER, Ahead, ErasedBranch
 from reactor_memory.database.database import Database
 from reactor_memory.models import BranchRange, Lease, WorkState
-from reactor_memory.models.block_lines import Layout
-from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
+from reactor_memory.models.requests import EVER, Ahead, ErasedBranch
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
+    from reactor_memory.models.block_lines import Layout
+    from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
 
 
 class SqlSummaryStore:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.core.log.branches import ranges_in_branch
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.core.ports.requests import ErasedBranch
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.requests import ErasedBranch
 
 
 def tombstone(message: Message) -> Message:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.operations import lock_required, read_along
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, title_from
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import branches_showing, entomb
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import Withdrawn
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.requests import Withdrawn
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 def withdraw(

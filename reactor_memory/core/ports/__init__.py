@@ -7,36 +7,27 @@ what has `open` and `close` is opened by `open_container` and closed in reverse 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from reactor_memory.core.ports.requests import (
+from reactor_memory.models import BranchRange, Lease, Message, Session, SessionPage, WorkState
+from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
+from reactor_memory.models.ledger import NOTHING_KNOWN, Ledger, Summary
+from reactor_memory.models.requests import (
     EVER,
     Ahead,
     Appended,
     AppendRequest,
-    Condensed,
     ContextQuery,
     ContextRows,
     ErasedBranch,
-    IndexAnswer,
-    IndexPart,
-    RecallQuery,
     StoreHealth,
     Withdrawn,
     WorkReport,
 )
-from reactor_memory.models import BranchRange, Lease, Message, Session, SessionPage, WorkState
-from reactor_memory.models.block_lines import Layout
-from reactor_memory.models.ledger import (
-    NOTHING_KNOWN,
-    Extraction,
-    Fact,
-    Known,
-    Ledger,
-    Segment,
-    Summary,
-    SummaryHead,
-)
+
+if TYPE_CHECKING:
+    from reactor_memory.models.block_lines import Layout
+    from reactor_memory.models.ledger import Condensed, Extraction, Fact, Known, Segment, SummaryHead
 
 
 class Clock(Protocol):
@@ -449,6 +440,10 @@ class BackgroundWork(Protocol):
         """Wait until the summary covers `until_seq`. How it ended: ``covered``, ``timeout``, ``failed``,
         ``open`` (the breaker of the provider is open: not waited at all), ``idle`` (nothing more can be done).
         """
+        ...
+
+    async def run_once(self) -> int:
+        """Find what is to be done now and do it; for how many conversations and kinds some was done."""
         ...
 
     async def drain(self) -> None:

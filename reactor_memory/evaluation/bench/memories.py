@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from dependency_injector import providers
 
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import Clock, MessageStore
 from reactor_memory.database.database import Database
 from reactor_memory.models import Value
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore
 
 SettingsOf: TypeAlias = Callable[..., Settings]
 """Makes settings out of sections; what they do not say comes from where settings come from."""

@@ -7,9 +7,8 @@ store could not be asked.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from reactor_memory.core.ports import Clock, MessageStore
 from reactor_memory.core.validation import check_session_id, check_user_and_agent
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
@@ -22,6 +21,9 @@ from reactor_memory.errors import (
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.models import ActiveSession
 from reactor_memory.models import Value
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore
 
 Source: TypeAlias = Literal["cached", "active", "new", "unverified"]
 

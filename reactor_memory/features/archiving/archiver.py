@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import BackgroundWork, Clock, LedgerFold
+from typing import TYPE_CHECKING
+
 from reactor_memory.core.validation import check_idempotency_key, check_position, check_session_id, check_user_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -10,6 +11,9 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.archiving import operations
 from reactor_memory.features.posted_summaries.posting import PostedSummaries
 from reactor_memory.models import Archived
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Clock, LedgerFold
 
 
 class Archiver:

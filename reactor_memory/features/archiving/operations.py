@@ -8,18 +8,21 @@ narrative, pins, what recall and searches find.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import Ranges, is_inside, is_within, read_archived
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.posted_summaries.posting import Post
 from reactor_memory.models import Archived, BranchRange, Message, Session
+from reactor_memory.models.requests import SUMMARIZE
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 def archive(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from reactor_memory.core.ports import BackgroundWork, SummaryStore
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.features.chat.columns import columns, count
 from reactor_memory.features.chat.coverage import CoverageWatch
 from reactor_memory.features.chat.replies import Progress, Reply
@@ -13,6 +11,10 @@ from reactor_memory.features.facts.facts import Facts
 from reactor_memory.features.pins.pins import Pins
 from reactor_memory.models import Session, Value
 from reactor_memory.models.ledger import Summary, SummaryHead
+from reactor_memory.models.requests import SUMMARIZE
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, SummaryStore
 
 PROGRESS_SECONDS = 0.5
 MAX_SECONDS = 600.0

@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from reactor_memory.core.context.given_messages import MessagesLike
 from reactor_memory.core.log.operations import read_originals
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import MessageStore
-from reactor_memory.core.ports.requests import Appended
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     ConversationNotFoundError,
@@ -33,6 +31,10 @@ from reactor_memory.features.erasure.eraser import Erasure
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import RangeSummary
+from reactor_memory.models.requests import Appended
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import MessageStore
 
 log = logging.getLogger(__name__)
 

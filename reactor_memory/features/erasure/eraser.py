@@ -8,13 +8,11 @@ that begins an erasure. So one that was cut off goes on by itself, as background
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reactor_memory.core.log import deletion
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.health import scrub
-from reactor_memory.core.ports import BackgroundWork, Clock, KeptElsewhere, LedgerFold, MessageStore
-from reactor_memory.core.ports.requests import ERASE_USER, FORGET, ErasedBranch, Withdrawn
 from reactor_memory.core.validation import check_position, check_session_id, check_user_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -22,7 +20,11 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.models import Lease, Message
+from reactor_memory.models.requests import ERASE_USER, FORGET, ErasedBranch, Withdrawn
 from reactor_memory.text.caches import forget_texts
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Clock, KeptElsewhere, LedgerFold, MessageStore
 
 Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
 """A seq, several of them (a ``range`` too), or pairs of the first and the last of a range."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Clock, LedgerFold, RecallIndex, SummaryStore
-from reactor_memory.core.ports.requests import ErasedBranch
+from reactor_memory.models.requests import ErasedBranch
 
 if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, LedgerFold, RecallIndex, SummaryStore
     from reactor_memory.features.responses.models import ResponseStore
 
 

@@ -7,6 +7,7 @@ Each generator is one transaction, or a part of one that the log began.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from reactor_memory.core.log import background_work, deletion, withdrawals
 from reactor_memory.core.log import operations as log
@@ -15,11 +16,13 @@ from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import ERASE, ERASE_USER, Erased, ErasedBranch, Withdrawn
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import BranchRange, Lease, Session
+from reactor_memory.models.requests import ERASE, ERASE_USER, Erased, ErasedBranch, Withdrawn
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 def erase(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio.to_thread
 
 from reactor_memory.core.context.given_messages import MessageLike
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.load_requests import load_request
-from reactor_memory.core.loading import ContextLoader, Loaded, LoadRequest
+from reactor_memory.core.load_requests import LoadRequest, load_request
+from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import LedgerFold, MessageStore, Redactor, SummaryStore
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.explain.explanation import Evidence, Explanation, about_facts, about_message, explain
@@ -23,6 +22,9 @@ from reactor_memory.features.facts.targets import checked_target
 from reactor_memory.features.facts.tracing import MessageView, pages_of
 from reactor_memory.models import PinTarget, Session
 from reactor_memory.models.ledger import Fact, Ledger, Summary
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold, MessageStore, Redactor, SummaryStore
 
 
 class Explainer:

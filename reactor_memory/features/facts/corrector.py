@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from reactor_memory.core.ports import Clock, LedgerFold, MessageStore, SummaryStore
 from reactor_memory.core.validation import check_session_id, check_text
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -16,6 +15,9 @@ from reactor_memory.features.facts.merge import fold, position
 from reactor_memory.features.facts.targets import checked_fact_name
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact, FactCorrection
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, LedgerFold, MessageStore, SummaryStore
 
 MAX_VALUE_CHARACTERS = 2000
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 import msgspec
 
-from reactor_memory.core.ports import Summarizer
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.models import Message, Value, is_kept_by_author
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Summarizer
 
 logger = logging.getLogger(__name__)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import BackgroundWork, Redactor
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.features.facts import operations as fact_operations
@@ -16,6 +15,9 @@ from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.tracing import TracedFact, Tracer
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact, Ledger, Segment
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Redactor
 
 
 class Facts(Corrector):

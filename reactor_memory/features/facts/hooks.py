@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reactor_memory.core.log.hooks import Gone, LogHook
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.core.ports import LedgerFold
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.facts import operations as facts
 from reactor_memory.models import Session
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 class FactsHook(LogHook):

@@ -8,15 +8,13 @@ write is refused or finds nothing left.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from reactor_memory.core.log.archived_ranges import is_within
-from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
-from reactor_memory.core.ports.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
 from reactor_memory.core.validation import fingerprint
 from reactor_memory.features.facts.amendments import Amendments
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
@@ -26,6 +24,10 @@ from reactor_memory.features.facts.segments import archived_segment, next_segmen
 from reactor_memory.features.facts.session_ledger import names_of
 from reactor_memory.models import Lease, Message, Session
 from reactor_memory.models.ledger import Fact, Known, Ledger, Segment, Summary, SummaryHead
+from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 
 
 class SegmentIndexer(Protocol):

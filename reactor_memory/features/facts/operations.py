@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,8 +15,6 @@ from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_a
 from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import SUMMARIZE, ErasedBranch
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
@@ -41,6 +40,10 @@ from reactor_memory.models.ledger import (
     Summary,
     SummaryHead,
 )
+from reactor_memory.models.requests import SUMMARIZE, ErasedBranch
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 _FACT_COLUMNS = 12
 """Of a row of `facts_about`; then comes the position of a correction."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import RedactionError, SummarizationError
 from reactor_memory.features.facts.spending_caps import SpendingCaps
 from reactor_memory.features.redaction import redacted, redacted_known
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Known
 from reactor_memory.providers.breaker import CircuitBreaker
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Redactor
 
 T = TypeVar("T")
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import accumulate, takewhile
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import SummaryStore
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact, KnownNames, Ledger
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import SummaryStore
 
 MAX_NAMES = 40
 MAX_KEYS = 8

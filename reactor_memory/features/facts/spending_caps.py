@@ -7,11 +7,14 @@ each call: extractions that run at that moment, here and elsewhere, may still ex
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models.ledger import Spending
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

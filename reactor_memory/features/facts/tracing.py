@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import MessageStore, Redactor
 from reactor_memory.features.facts.amendment_fold import amended, overruled, until
 from reactor_memory.features.facts.evidence import evidence_text, quote
 from reactor_memory.features.facts.merge import fold, position, successors
 from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Message, Session, Value
 from reactor_memory.models.ledger import Fact, Ledger
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import MessageStore, Redactor
 
 PAGE = 500
 

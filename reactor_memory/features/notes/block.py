@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reactor_memory.core.context.blocks import Block, Frame, block_text
-from reactor_memory.core.loading import LoadRequest
-from reactor_memory.core.ports.requests import ContextRows
+from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts.prose import render_notes
 from reactor_memory.features.notes import operations as note_rows
+from reactor_memory.models.requests import ContextRows
 from reactor_memory.text.caches import memo
 
 NOTES = Frame(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import check_author, check_user_and_agent
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
@@ -14,6 +14,9 @@ from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.changes import DESTRUCTIVE, Change, RefusedChangeError, changed
 from reactor_memory.features.notes.models import Notes, NotesResult
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 WRITE_ATTEMPTS = 2
 """Once more after another writer was faster."""

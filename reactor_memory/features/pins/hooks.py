@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reactor_memory.core.log.hooks import Gone, LogHook
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.core.ports import LedgerFold
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.models import Session
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 class PinsHook(LogHook):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import in_thread_if_long
-from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 from reactor_memory.core.validation import check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -27,6 +28,9 @@ from reactor_memory.features.pins.placement import (
     place_pin,
 )
 from reactor_memory.models import Pin, PinTarget, Role, Session
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 
 
 class PinWriter:

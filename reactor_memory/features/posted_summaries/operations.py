@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import ranges_in_branch
 from reactor_memory.core.log.rows import key_of, message_from, object_from
-from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.database.operations import Batch, Query, Rows, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import BranchRange, Message, Session, Value
 from reactor_memory.models.ledger import TITLE_KEY, PostedSummary
+from reactor_memory.models.requests import AppendRequest
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 MESSAGE_COLUMNS = 14
 """Of a row of `messages_to_export`; then comes what a store keeps beside the message."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
 from reactor_memory.core.batches import BatchMaker
-from reactor_memory.core.ports import BackgroundWork, LedgerFold
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
@@ -18,6 +17,9 @@ from reactor_memory.features.posted_summaries import operations as posted_summar
 from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.features.posted_summaries.request import one_line_title, summary_message
 from reactor_memory.models import JsonObject, Message
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, LedgerFold
 
 Post: TypeAlias = Callable[[int], Steps[tuple[Message, bool]]]
 """Appends a message that tells of those up to a seq; that message, and whether it was there before."""

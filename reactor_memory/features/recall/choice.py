@@ -11,7 +11,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from reactor_memory.core.context.selection import Count
-from reactor_memory.core.ports.requests import IndexAnswer, IndexHit
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.tool_facts import ToolReader, exchanges
 from reactor_memory.features.recall.days import named_days
@@ -19,6 +18,7 @@ from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.gate import Name, fold_text, holds
 from reactor_memory.models import LARGEST, Message, Value
 from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit
 from reactor_memory.models.ledger import Fact
 from reactor_memory.models.turns import runs_of_turns
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reactor_memory.core.ports.requests import IndexEntry, IndexPart
 from reactor_memory.features.recall.days import day_words
 from reactor_memory.models import Message, is_kept_by_author, is_posted_summary
+from reactor_memory.models.index_requests import IndexEntry, IndexPart
 from reactor_memory.models.ledger import Fact, Segment
 from reactor_memory.text.spans import arguments_of, leaves
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.models import Value
+from reactor_memory.models.index_requests import IndexAnswer
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 
 MAX_CHARACTERS = 4_000

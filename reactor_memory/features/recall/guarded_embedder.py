@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from reactor_memory.core.ports import Embedder, Redactor
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.features.redaction import redacted_text
 from reactor_memory.providers.breaker import CircuitBreaker
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Embedder, Redactor
 
 MEANINGLESS = frozenset({"refused", "malformed", "too_long", "redaction"})
 """Reasons that lie in a text and not in the embedder: another text may have a meaning."""

@@ -15,11 +15,11 @@ import msgspec
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.core.ports.requests import IndexAnswer, IndexEntry, IndexHit, IndexPart, RecallQuery
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.recall.indexed_ranges import indexed_ranges, outside
 from reactor_memory.features.recall.ranking import rarity, scored
 from reactor_memory.models import BranchRange, Lease
+from reactor_memory.models.index_requests import IndexAnswer, IndexEntry, IndexHit, IndexPart, RecallQuery
 from reactor_memory.text.analyzer import terms
 
 CANDIDATES = 300

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import IndexAnswer, IndexEntry, IndexHit
+from reactor_memory.models.index_requests import IndexAnswer, IndexEntry, IndexHit
 from reactor_memory.text.analyzer import terms
 
 K1, B = 1.2, 0.75

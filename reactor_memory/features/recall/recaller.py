@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -19,8 +20,6 @@ from reactor_memory.core.context.draft import Draft, EarlierTurns, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
 from reactor_memory.core.context.report import Context
-from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
-from reactor_memory.core.ports.requests import IndexAnswer, RecallQuery
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.recall.choice import Recalled, VisibleContext, choose, joint, query_terms, wanted
@@ -29,7 +28,11 @@ from reactor_memory.features.recall.gate import Name, known, names, outside
 from reactor_memory.features.recall.ranking import Postings, joined, scored
 from reactor_memory.features.redaction import redacted, unredacted
 from reactor_memory.models import LARGEST, Message, SearchHit, Session, Value
+from reactor_memory.models.index_requests import IndexAnswer, RecallQuery
 from reactor_memory.models.ledger import Fact
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
 
 log = logging.getLogger(__name__)
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
 from reactor_memory.features.recall.entries import part_of
 from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Lease, Message
 from reactor_memory.models.ledger import Fact, Ledger, Segment
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
 
 log = logging.getLogger(__name__)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from reactor_memory.core.log.hooks import Gone, LogHook
 from reactor_memory.core.log.rows import key_of
-from reactor_memory.core.ports import LedgerFold
 from reactor_memory.database.operations import Batch, Query, Steps
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import LedgerFold
 
 
 class ReplayHook(LogHook):

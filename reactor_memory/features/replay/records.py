@@ -9,19 +9,22 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
 
 from reactor_memory.core.context.report import Context, ContextReport, Part, digest
-from reactor_memory.core.loading import LoadRequest
+from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.core.log.summaries import hold
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import StoreError, StoreReadOnlyError
 from reactor_memory.models import JsonObject, Message, Value
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.errors import NotGrantedError, SessionError, StoreUnavailableError
 from reactor_memory.features.responses.models import Piece, Response, ResponseStore, as_of
 from reactor_memory.features.responses.watch import Watch
 from reactor_memory.models import Value
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 Notice: TypeAlias = Literal["idle", "revoked", "restart"]
 """``idle``: nothing new for a while. ``revoked``: the caller may not read on. ``restart``: this process stops, another

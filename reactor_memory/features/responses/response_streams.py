@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import forget_deadline
@@ -36,6 +35,9 @@ from reactor_memory.features.sharing.models import AccessLevel, Conversation
 from reactor_memory.features.sharing.principals import Operation, Principal
 from reactor_memory.features.sharing.repeated_requests import new_id
 from reactor_memory.models import ResponseState, Value
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING
 
-from reactor_memory.core.ports import BackgroundWork, Clock
 from reactor_memory.database.database import Database
 from reactor_memory.features.erasure.eraser import Aftermath
 from reactor_memory.features.retention import operations
 from reactor_memory.features.retention.operations import IdleGroup
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Clock
 
 PAGE = 100
 

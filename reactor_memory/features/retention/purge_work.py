@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import Clock, MessageStore
+from typing import TYPE_CHECKING
+
 from reactor_memory.models import Lease
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore
 
 PAGE = 100
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Embedder, RecallIndex
-from reactor_memory.core.ports.requests import IndexAnswer, IndexHit, IndexPart, RecallQuery
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS
@@ -17,6 +16,10 @@ from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.vector_operations import nearest_in_branch
 from reactor_memory.models import Lease
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit, IndexPart, RecallQuery
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Embedder, RecallIndex
 
 log = logging.getLogger(__name__)
 

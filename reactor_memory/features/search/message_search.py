@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Clock, Embedder
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeUnavailableError
@@ -26,6 +26,9 @@ from reactor_memory.features.search.models import (
 from reactor_memory.features.search.operations import search_messages
 from reactor_memory.models import Value
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, Embedder
 
 log = logging.getLogger(__name__)
 

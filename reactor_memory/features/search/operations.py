@@ -15,7 +15,6 @@ from msgspec.structs import asdict
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_json
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.recall.operations import WEIGHT_UNIT, term_key
@@ -37,6 +36,7 @@ from reactor_memory.features.search.models import (
     fused,
 )
 from reactor_memory.models import BranchRange, Lease
+from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 
 LAST_SEQ = 2**31 - 1
 """Of a message in a conversation: half of a row id."""

@@ -5,12 +5,10 @@ a conversation at a time.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
-from reactor_memory.core.ports.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, RedactionError
 from reactor_memory.features.recall.entries import searchable
@@ -19,7 +17,11 @@ from reactor_memory.features.redaction import redacted
 from reactor_memory.features.search import operations as search
 from reactor_memory.features.search.models import IndexedRange, Meaning, WordEntry, is_findable
 from reactor_memory.models import Lease, Message, Session
+from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.text.analyzer import terms
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
 
 MAX_TERMS = 5_000
 """The different terms of one message."""

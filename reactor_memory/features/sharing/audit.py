@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.core.validation import new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing.models import AuditRecord, Conversation
 from reactor_memory.features.sharing.principals import Operation, Principal
 from reactor_memory.models import JsonObject
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 HOUR = 3_600_000_000
 """Microseconds."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from reactor_memory.core.log.forks import check_fork_depth
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.ports import BackgroundWork, Clock
-from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.core.validation import MessageLimits, check_agent_name, check_metadata, check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
@@ -31,6 +31,10 @@ from reactor_memory.features.sharing.models import (
 from reactor_memory.features.sharing.principals import ANY_AGENT, Principal
 from reactor_memory.features.sharing.repeated_requests import batch_key, new_id
 from reactor_memory.models import JsonObject, Message
+from reactor_memory.models.requests import AppendRequest
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import BackgroundWork, Clock
 
 
 class Conversations:

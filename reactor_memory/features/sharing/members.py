@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import Clock
+from typing import TYPE_CHECKING
+
 from reactor_memory.core.validation import check_user_id
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
@@ -27,6 +28,9 @@ from reactor_memory.features.sharing.models import (
 )
 from reactor_memory.features.sharing.principals import Operation, Principal
 from reactor_memory.features.sharing.repeated_requests import new_id
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 SHARES: Operation = "on-behalf-of"
 """What a key needs to share, or to hand over, in the name of a user."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from reactor_memory.core.ports.requests import AppendRequest
 from reactor_memory.models import JsonObject, Message, Session, Value
+from reactor_memory.models.requests import AppendRequest
 
 AccessLevel: TypeAlias = Literal["reader", "writer", "manager", "owner"]
 """What a member of a shared conversation may do."""

@@ -16,7 +16,6 @@ from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
-from reactor_memory.core.ports.requests import INDEX_SEARCH, SUMMARIZE, Appended, AppendRequest
 from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import (
     InvalidInputError,
@@ -42,6 +41,7 @@ from reactor_memory.features.sharing.quotas import (
     check_stored_bytes,
 )
 from reactor_memory.models import LARGEST, JsonObject, Message, Session
+from reactor_memory.models.requests import INDEX_SEARCH, SUMMARIZE, Appended, AppendRequest
 
 SCANNED = 500
 """Conversations that are read at a time when only some of them count."""

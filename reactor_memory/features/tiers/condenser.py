@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio.to_thread
 
-from reactor_memory.core.ports import Summarizer
-from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.plain_text import plain
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.tiers.portions import Count, shortened
 from reactor_memory.models import Message
-from reactor_memory.models.ledger import Extraction
+from reactor_memory.models.ledger import Condensed, Extraction
 from reactor_memory.text.spans import sentences
 from reactor_memory.text.words import read_sentences
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Summarizer
 
 MAX_LINE_CHARACTERS = 240
 NARRATED = 2.0

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED, Level, TierSizes, is_complete
 from reactor_memory.features.tiers.plan import Step, View, plan
 from reactor_memory.features.tiers.ranges import Ranges
 from reactor_memory.models import Session, Value
 from reactor_memory.models.ledger import RangeSummary
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import MessageStore
 
 log = logging.getLogger(__name__)
 

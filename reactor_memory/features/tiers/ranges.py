@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.ports import Clock, MessageStore
-from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.core.validation import check_session_id, check_user_id, new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SummarizationError
@@ -18,7 +17,10 @@ from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.plan import Step, View, Writing, covered_until, view_of
 from reactor_memory.features.tiers.writer import TierWriter
 from reactor_memory.models import Session, Value
-from reactor_memory.models.ledger import RangeSummary, Retention
+from reactor_memory.models.ledger import Condensed, RangeSummary, Retention
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock, MessageStore
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -11,8 +11,6 @@ from reactor_memory.core.context.blocks import Block, BlockRole, Frame, block_te
 from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.selection import newest
 from reactor_memory.core.context.strategy import Plan, PlanRequest
-from reactor_memory.core.ports import ContextSource
-from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
@@ -21,7 +19,11 @@ from reactor_memory.features.tiers.plan import covered_until, uncovered
 from reactor_memory.models import Message, Value
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import RangeSummary
+from reactor_memory.models.requests import ContextQuery, ContextRows
 from reactor_memory.text.caches import memo
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import ContextSource
 
 COMPRESSED_HEADER = "Conversation History (compressed):"
 CONDENSED_HEADER = "Conversation History (condensed):"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.ports import Condenser
-from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.provider_guard import ProviderGuard
 from reactor_memory.features.tiers.classification import Level
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.portions import CUT, portions, shortened
 from reactor_memory.models import Message, Value, is_kept_by_author
-from reactor_memory.models.ledger import Usage
+from reactor_memory.models.ledger import Condensed, Usage
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Condenser
 
 MOST_ROUNDS = 4
 """So often texts of texts are made of what is too long for one question; each round shortens at least by half."""

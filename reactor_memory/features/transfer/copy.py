@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Clock
 from reactor_memory.database.database import Database
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.features.transfer.operations import StoredConversation, StoredMessage, StoredUser, list_users
 from reactor_memory.models import Session, Value
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Clock
 
 PAGE = 500
 """Messages that are in memory, and in one transaction, at once."""

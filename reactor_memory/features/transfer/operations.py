@@ -25,7 +25,6 @@ from reactor_memory.core.log.rows import (
     to_json,
 )
 from reactor_memory.core.log.tombstones import tombstone
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.models import ActiveSession
@@ -42,6 +41,7 @@ from reactor_memory.features.tiers.operations import range_summaries
 from reactor_memory.features.tiers.range_rows import range_summary_values
 from reactor_memory.models import LARGEST, JsonObject, Message, Pin, Session, Value
 from reactor_memory.models.ledger import FactCorrection, RangeSummary
+from reactor_memory.models.requests import SUMMARIZE
 
 COPY = "copy"
 """The kind of the row of background work that a conversation has until it was imported to its end."""

@@ -9,13 +9,6 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import read_archived
-from reactor_memory.core.ports.requests import (
-    AppendRequest,
-    ContextQuery,
-    IndexEntry,
-    IndexPart,
-    RecallQuery,
-)
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -32,6 +25,8 @@ from reactor_memory.features.posted_summaries.posting import Post
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Archived, Message, Pin, ToolCall
 from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.index_requests import IndexEntry, IndexPart, RecallQuery
+from reactor_memory.models.requests import AppendRequest, ContextQuery
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs

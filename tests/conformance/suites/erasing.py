@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.health import scrub
-from reactor_memory.core.ports.requests import Erased, IndexEntry, IndexPart, RecallQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -25,7 +24,9 @@ from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.index_requests import IndexEntry, IndexPart, RecallQuery
 from reactor_memory.models.ledger import Ledger, PostedSummary, Summary
+from reactor_memory.models.requests import Erased
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory.core.ports.requests import RecallQuery
+from reactor_memory.models.index_requests import RecallQuery
 from reactor_memory.models.ledger import Fact
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, wall_clock

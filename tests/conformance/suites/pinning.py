@@ -9,11 +9,11 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.models import Message, Pin
+from reactor_memory.models.requests import ContextQuery, ContextRows
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import TEXTS

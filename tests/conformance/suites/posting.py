@@ -9,7 +9,6 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import AppendRequest, ContextQuery
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -24,6 +23,7 @@ from reactor_memory.features.posted_summaries import operations as posted_summar
 from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import PostedSummary, Summary
+from reactor_memory.models.requests import AppendRequest, ContextQuery
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 from reactor_memory.testing.log import seqs, texts

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.ports.requests import ContextQuery
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -24,6 +23,7 @@ from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import RangeSummary, Retention
+from reactor_memory.models.requests import ContextQuery
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import ContextQuery
 from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.requests import ContextQuery
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from reactor_memory.core.ports import MessageStore
-from reactor_memory.core.ports.requests import EMBED_SEARCH, INDEX_SEARCH, AppendRequest
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search import vector_operations
@@ -32,6 +31,7 @@ from reactor_memory.features.search.operations import (
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
 from reactor_memory.models import Lease, Message
+from reactor_memory.models.requests import EMBED_SEARCH, INDEX_SEARCH, AppendRequest
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
 from reactor_memory.testing.summary_recording import Store, folded

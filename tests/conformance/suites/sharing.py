@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from reactor_memory.core.ports.requests import SUMMARIZE, AppendRequest
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -32,6 +31,7 @@ from reactor_memory.features.sharing.models import (
     OwnershipTransfer,
 )
 from reactor_memory.models import JsonObject, Message, Visibility
+from reactor_memory.models.requests import SUMMARIZE, AppendRequest
 from reactor_memory.testing.builders import append_messages, stored_form
 from reactor_memory.testing.summary_recording import Store
 from tests.conformance.suites.correcting import amending

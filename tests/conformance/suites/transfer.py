@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.errors import (
     CopyConflictError,
     IdempotencyConflictError,
@@ -28,6 +27,7 @@ from reactor_memory.features.transfer.copy import PAGE, SessionCopier
 from reactor_memory.features.transfer.operations import StoredMessage, list_users
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import FactCorrection, PostedSummary
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.core.log import background_work
-from reactor_memory.core.ports.requests import SUMMARIZE
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.work import Parked, sure_claim
 from tests.scenes.stores import SqlStore as Store

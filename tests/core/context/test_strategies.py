@@ -13,11 +13,11 @@ from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.selection import newest, window_start
 from reactor_memory.core.context.strategy import Plan, PlanRequest, TakeLast
 from reactor_memory.core.log.branches import root_branch
-from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.features.facts.hierarchical import Hierarchical
 from reactor_memory.models import Message, Session, ToolCall
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Fact, Summary, SummaryHead, facts_to_json
+from reactor_memory.models.requests import ContextRows
 from tests.scenes.drafts import lines_in
 from tests.scenes.tables import each_row
 

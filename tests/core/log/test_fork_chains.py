@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.ports.requests import ContextQuery, RecallQuery
 from reactor_memory.database.operations import Batch, Query, Statement, Steps
 from reactor_memory.errors import LimitExceededError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.models import Message, Session
+from reactor_memory.models.index_requests import RecallQuery
+from reactor_memory.models.requests import ContextQuery
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings

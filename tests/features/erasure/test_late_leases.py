@@ -8,9 +8,9 @@ import anyio
 import asyncpg
 import pytest
 
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.models.ledger import Segment, Summary
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
 from tests.scenes.stores import postgres_store

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import pytest
 
-from reactor_memory.core.ports.requests import SUMMARIZE
 from reactor_memory.models import Lease
 from reactor_memory.models.ledger import Category, Fact, Segment, Summary, facts_to_json
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from tests.scenes.stores import memory_store, postgres_store, sqlite_store
 

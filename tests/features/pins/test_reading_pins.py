@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.ports.requests import ContextQuery, ContextRows
 from reactor_memory.database.operations import Query, Row, Steps
+from reactor_memory.models.requests import ContextQuery, ContextRows
 from reactor_memory.wiring.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)

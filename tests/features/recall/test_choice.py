@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.features.recall.choice import (
     FRAME_TOKENS,
     LINE_SHARE,
@@ -24,6 +23,7 @@ from reactor_memory.features.recall.entries import fact_entries, message_entries
 from reactor_memory.features.recall.gate import names
 from reactor_memory.features.recall.ranking import Postings, scored
 from reactor_memory.models import LARGEST, Message, ToolCall
+from reactor_memory.models.index_requests import IndexAnswer
 from reactor_memory.models.ledger import Fact
 
 NOTHING_SHOWN = VisibleContext(lines=frozenset(), window=(), first_safe=LARGEST)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports.requests import IndexAnswer, IndexHit
 from reactor_memory.features.recall.gate import MAX_NAMES, Name, fold_text, holds, known, names, outside
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit
 from reactor_memory.text.analyzer import terms
 from tests.scenes.tables import each_row
 

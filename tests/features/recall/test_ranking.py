@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports.requests import IndexAnswer
 from reactor_memory.features.recall.entries import message_entries, searchable
 from reactor_memory.features.recall.ranking import Postings, joined, rarity, scored
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.index_requests import IndexAnswer
 
 WORDS = st.sampled_from(["table", "taxi", "walrus", "door", "seven"])
 LOGS = st.lists(st.lists(WORDS, min_size=1, max_size=5).map(" ".join), min_size=2, max_size=12).map(

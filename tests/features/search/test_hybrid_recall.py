@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.core.ports.requests import IndexAnswer, IndexHit, RecallQuery
 from reactor_memory.features.recall.database_index import NoRecallIndex
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search import hybrid_recall as hybrid
 from reactor_memory.features.search.hybrid_recall import FULL_SCORE, MeaningIndex, with_meanings
 from reactor_memory.models import BranchRange
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
 from tests.doubles.fake_embedder import FakeEmbedder
 from tests.doubles.scripted_database import ScriptedDatabase
 

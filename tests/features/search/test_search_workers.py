@@ -14,7 +14,6 @@ from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
 from reactor_memory.core.ports import Redactor
-from reactor_memory.core.ports.requests import INDEX_SEARCH
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
 from reactor_memory.features.redaction import unredacted
@@ -22,6 +21,7 @@ from reactor_memory.features.search.models import MessageSearch, SearchBacklog
 from reactor_memory.features.search.operations import search_backlog
 from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
 from reactor_memory.models import Lease, Message
+from reactor_memory.models.requests import INDEX_SEARCH
 from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.wiring.container import Container

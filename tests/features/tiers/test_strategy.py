@@ -9,11 +9,11 @@ from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.core.context.verification import verify
-from reactor_memory.core.ports.requests import ContextRows
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.strategy import Placement, Progressive
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
+from reactor_memory.models.requests import ContextRows
 from tests.core.context.histories import count, count_text
 from tests.features.tiers.test_planning import summary, talk
 

@@ -9,11 +9,11 @@ from itertools import chain
 from typing import Any
 
 from reactor_memory.core.log.branches import ranges_between
-from reactor_memory.core.ports.requests import Appended
 from reactor_memory.errors import SessionDeletedError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Fact, Segment, Summary
+from reactor_memory.models.requests import Appended
 
 
 @dataclass

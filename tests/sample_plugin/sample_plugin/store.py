@@ -14,15 +14,6 @@ from reactor_memory.core.log.branches import group_of, is_fork, root_branch
 from reactor_memory.core.log.forks import branch_for_fork
 from reactor_memory.core.log.paging import Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.core.ports import LedgerFold
-from reactor_memory.core.ports.requests import (
-    SUMMARIZE,
-    Appended,
-    AppendRequest,
-    ContextQuery,
-    ContextRows,
-    StoreHealth,
-    Withdrawn,
-)
 from reactor_memory.errors import (
     IdempotencyConflictError,
     InvalidInputError,
@@ -31,6 +22,15 @@ from reactor_memory.errors import (
     StoreClosedError,
 )
 from reactor_memory.models import Message, Session, SessionPage, SessionPreview
+from reactor_memory.models.requests import (
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    ContextQuery,
+    ContextRows,
+    StoreHealth,
+    Withdrawn,
+)
 from reactor_memory.wiring.settings import Settings
 from sample_plugin.state import Conversation, State, check_owner, state_at
 from sample_plugin.summaries import SampleSummaries

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import TokenCounter
+from typing import TYPE_CHECKING
+
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.providers.gemini_client import GeminiClient
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import TokenCounter
 
 
 class GeminiSummarizer(LanguageModelSummarizer):

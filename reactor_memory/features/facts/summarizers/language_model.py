@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Condenser, TokenCounter
-from reactor_memory.core.ports.requests import Condensed
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.features.facts.summarizers.prompt import PROMPT_VERSION, build_condense_request, build_request
 from reactor_memory.features.facts.summarizers.records import Record, chunks, records_of
 from reactor_memory.models import Message
-from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known, Usage
+from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Extraction, Known, Usage
 from reactor_memory.providers.questions import Reply, Request
 from reactor_memory.text.spans import sentences
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Condenser, TokenCounter
 
 _LEAST_ROOM = 256
 _SHARE_OF_TIME = 0.98

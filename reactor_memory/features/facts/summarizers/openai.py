@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.ports import TokenCounter
+from typing import TYPE_CHECKING
+
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.providers.openai_client import OpenAIClient
 from reactor_memory.providers.openai_dialect import ResponseFormat
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import TokenCounter
 
 
 class OpenAISummarizer(LanguageModelSummarizer):

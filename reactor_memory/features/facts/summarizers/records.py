@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import TokenCounter
 from reactor_memory.models import JsonObject, Message, Role, ToolCall
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import TokenCounter
 
 _ESCAPED = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import Condenser, Summarizer
 from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.words import read_sentences
+
+if TYPE_CHECKING:
+    from reactor_memory.core.ports import Condenser, Summarizer
 
 REPEATED_SHARE = 0.6
 """A fact with so many of the words of a quotation, and all of its details, replaces the quotation."""
