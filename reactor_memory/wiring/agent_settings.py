@@ -1,12 +1,11 @@
-"""Which settings decide what a context shows: what an agent keeps of them with the store, and how others differ."""
+"""Which settings decide what a context shows, and what an agent keeps of them with the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.database.database import Database
-from reactor_memory.models import Value
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,38 +25,14 @@ _OF_SUMMARIES = frozenset({
     "summary.memory_role",
 })  # fmt: skip
 _NOT_OF_CONTEXTS = frozenset({"context.record", "tokens.cache_dir"})
-_ASKING_OTHERS = frozenset({"summary.provider", "summary.llm_model", "search.enabled", "search.embedder"})
+ASKING_OTHERS = frozenset({"summary.provider", "summary.llm_model", "search.enabled", "search.embedder"})
 """They need keys and extras that whoever looks may not have: a difference is said, and nothing taken over."""
-
-
-class SettingDifference(Value, frozen=True, kw_only=True):
-    """A setting that decides what a context shows: what the agent has, and what counts here, from which `origin`."""
-
-    key: str
-    agent: Any
-    here: Any
-    origin: str
 
 
 def kept_of(settings: Settings) -> dict[str, Any]:
     """The values beside the defaults that an agent keeps with the store, by dotted key."""
-    defaults = _defaults()
-    return {key: value for key, value, _ in _deciding(settings) if value != defaults[key]}
-
-
-def takeable(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what an agent kept, the values that can be taken over: whoever writes to a store can name no other setting."""
-    return {key: value for key, value in kept.items() if _decides(key) and key not in _ASKING_OTHERS}
-
-
-def differences(settings: Settings, kept: Mapping[str, Any]) -> tuple[SettingDifference, ...]:
-    """What counts under `settings` otherwise than for the agent that `kept` its own."""
-    agents = _defaults() | dict(kept)
-    return tuple(
-        SettingDifference(key=key, agent=agents[key], here=value, origin=origin)
-        for key, value, origin in _deciding(settings)
-        if value != agents[key]
-    )
+    defaults = default_values()
+    return {key: value for key, value, _ in deciding(settings) if value != defaults[key]}
 
 
 def after_save_of(settings: Settings, in_database: str, database: Database, clock: Clock) -> SettingsKeeper | None:
@@ -69,19 +44,19 @@ def after_save_of(settings: Settings, in_database: str, database: Database, cloc
     return SettingsKeeper(database=database, clock=clock, given=kept_of(settings))
 
 
-def _defaults() -> dict[str, Any]:
-    return {key: value for key, value, _ in _deciding(Settings.model_construct())}
+def default_values() -> dict[str, Any]:
+    return {key: value for key, value, _ in deciding(Settings.model_construct())}
 
 
-def _deciding(settings: Settings) -> Iterator[tuple[str, Any, str]]:
+def deciding(settings: Settings) -> Iterator[tuple[str, Any, str]]:
     origins = {each.key: each.origin for each in settings.origins()}
     sections: dict[str, Any] = settings.model_dump(mode="json")
     for section in (*_SECTIONS, "summary", "search"):
         for name, value in sections[section].items():
-            if _decides(key := f"{section}.{name}"):
+            if decides(key := f"{section}.{name}"):
                 yield key, value, origins.get(key, "default")
 
 
-def _decides(key: str) -> bool:
+def decides(key: str) -> bool:
     section = key.partition(".")[0]
-    return key in _OF_SUMMARIES | _ASKING_OTHERS or (section in _SECTIONS and key not in _NOT_OF_CONTEXTS)
+    return key in _OF_SUMMARIES | ASKING_OTHERS or (section in _SECTIONS and key not in _NOT_OF_CONTEXTS)

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from dependency_injector import providers
 
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.wiring.container import Container
@@ -45,24 +44,11 @@ async def open_container(
 
 
 def _observe(container: Container) -> None:
-    """Let parts that are observed take the place of those that they extend. What a caller overrides is not observed."""
     try:
         from reactor_memory.wiring import telemetry
     except ImportError:
         raise MissingExtraError("telemetry.enabled", package="opentelemetry-api", extra="otel") from None
-    instruments = telemetry.Telemetry()
-    _extend(container.conversation_manager, telemetry.ObservedManager, telemetry=instruments)
-    _extend(container.context_loader, telemetry.ObservedLoader, telemetry=instruments)
-    _extend(container.recaller, telemetry.ObservedRecaller, telemetry=instruments)
-    _extend(container.extractor, telemetry.ObservedExtractor, telemetry=instruments)
-    for writer in (container.tier_writer, container.own_chat_writer):
-        _extend(writer, telemetry.ObservedTierWriter, telemetry=instruments)
-
-
-def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:
-    """Make `extended` with these arguments, beside those that the part is made with."""
-    part.set_provides(extended)
-    part.add_kwargs(**arguments)
+    telemetry.observe(container)
 
 
 async def _close_all(opened: AsyncExitStack) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -14,12 +13,9 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     SecretStr,
-    TypeAdapter,
-    ValidationError,
     model_validator,
 )
 
-from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.setting_values import (
     FileMode,
     PluginName,
@@ -45,8 +41,6 @@ Keep only the main topics, the facts and decisions that must not be forgotten, a
 
 CONVERSATION_SUMMARY = "conversation_summary"
 """The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
-
-_BOOL = TypeAdapter(bool)
 
 
 class StoreSettings(Section):
@@ -169,56 +163,16 @@ class ChatMemorySettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _one_name_each(cls, values: Any) -> Any:
-        return _chat_memory_values(cast("dict[str, Any]", values)) if isinstance(values, dict) else values
+        return chat_memory_by_name(cast("dict[str, Any]", values)) if isinstance(values, dict) else values
 
 
-_CHAT_MEMORY_NAMES = {
-    "type": "strategy",
-    "summarizeeveryn": "summarize_every_n",
-    "summarizeeverynmessages": "summarize_every_n",
-    "skillid": "summarizer",
-    "summarizationskillid": "summarizer",
-    "onhookerror": "on_hook_error",
-    "deletesummarizedmessages": "retention",
-}
-"""Other names of settings of the chat memory, without underscores and in lower case."""
+def chat_memory_by_name(given: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the chat memory by their names, so that a stronger source wins over any other name."""
+    if not given:
+        return given
+    from reactor_memory.wiring.chat_memory_names import by_name
 
-
-def _chat_memory_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given` by the names of the settings. `ConfigurationError` for a setting that has a value under two names."""
-    values: dict[str, Any] = {}
-    for key, value in _below_strategy(given):
-        squeezed = key.replace("_", "").lower()
-        name = _CHAT_MEMORY_NAMES.get(squeezed, key)
-        if name in values:
-            raise ConfigurationError(f"chat_memory.{key}", f"is another name of {name}: give one of the two")
-        values[name] = _retention(key, value) if squeezed == "deletesummarizedmessages" else value
-    if values.get("strategy") == "none":
-        values["strategy"] = "noop"
-    return values
-
-
-def with_chat_memory_names(layer: dict[str, Any]) -> dict[str, Any]:
-    """A source with the settings of the chat memory by their names, so that a stronger source wins over any name."""
-    section = layer.get("chat_memory")
-    if not isinstance(section, dict):
-        return layer
-    return {**layer, "chat_memory": _chat_memory_values(cast("dict[str, Any]", section))}
-
-
-def _below_strategy(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in given.items():
-        if key == "strategy" and isinstance(value, dict):
-            yield from cast("dict[str, Any]", value).items()
-        else:
-            yield key, value
-
-
-def _retention(key: str, is_deleting: Any) -> str:
-    try:
-        return "delete" if _BOOL.validate_python(is_deleting) else "keep"
-    except ValidationError:
-        raise ConfigurationError(f"chat_memory.{key}", "must be true or false") from None
+    return by_name(given)
 
 
 class ContextSettings(Section):

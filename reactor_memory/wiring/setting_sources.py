@@ -45,8 +45,6 @@ Keys count for ``chat.api_key`` and ``search.api_key``, too. The key of OpenAI c
 belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
 """
 
-_OPENAI_KEY = "OPENAI_API_KEY"
-
 
 def from_constructor(values: Mapping[str, Any]) -> dict[str, Any]:
     given = {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
@@ -78,47 +76,14 @@ def from_environment(settings_type: type[BaseSettings]) -> dict[str, Any]:
         raise ConfigurationError(name, "a mapping must be written as JSON") from None
 
 
-def from_usual_variables(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the variables of other programs set, the weakest first. `given` is everything else."""
-    summary = _given_section(given, "summary")
-    for name, key in reversed(USUAL_VARIABLES.items()):
-        section, _, field = key.partition(".")
-        value = os.environ.get(name)
-        if value and key != "summary.api_key":
-            yield {section: {field: value}}
-        elif value:
-            asking = {
-                "summary": summary,
-                "chat": _chat_asks(summary, _given_section(given, "chat")),
-                **_search_asks(_given_section(given, "search")),
-            }
-            yield {section: {field: value} for section, asks in asking.items() if _is_key_of(name, asks)}
+def from_usual_variables(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the variables of other programs set. `given` is everything else."""
+    found = {name: value for name in USUAL_VARIABLES if (value := os.environ.get(name))}
+    if not found:
+        return {}
+    from reactor_memory.wiring.usual_variables import layers_of
 
-
-def _given_section(given: Mapping[str, Any], name: str) -> dict[str, Any]:
-    section = given.get(name)
-    values = cast("dict[str, Any]", section) if isinstance(section, dict) else {}
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _chat_asks(summary: Mapping[str, Any], chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Whom the chat asks, and where: it asks what `summary` asks, unless it names another provider or address."""
-    provider = canonical_name(str(chat.get("provider", "auto")))
-    if provider in ("auto", canonical_name(str(summary.get("provider")))):
-        return {**summary, **chat, "provider": summary.get("provider")}
-    return chat
-
-
-def _search_asks(search: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Whom search asks for meanings, if it asks a provider."""
-    provider = canonical_name(str(search.get("embedder")))
-    return {"search": {**search, "provider": provider}} if provider in ("gemini", "openai") else {}
-
-
-def _is_key_of(name: str, asks: Mapping[str, Any]) -> bool:
-    """Whether the key in the variable `name` may be shown to the provider that the settings select."""
-    asks_openai = canonical_name(str(asks.get("provider"))) == "openai"
-    return (name == _OPENAI_KEY) == asks_openai and (name != _OPENAI_KEY or not asks.get("base_url"))
+    return merged(layers_of(found, USUAL_VARIABLES, given))
 
 
 def _check_variables(names: Iterable[str], settings_type: type[BaseSettings]) -> None:

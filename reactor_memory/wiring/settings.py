@@ -6,7 +6,7 @@ What is unknown or impossible is a `ConfigurationError` that names the key; no v
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from pydantic import PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -28,7 +28,7 @@ from reactor_memory.wiring.sections import (
     TelemetrySettings,
     TierSettings,
     TokenSettings,
-    with_chat_memory_names,
+    chat_memory_by_name,
 )
 from reactor_memory.wiring.service_sections import AuthSettings, HttpSettings, QuotaSettings, StreamSettings
 from reactor_memory.wiring.setting_sources import (
@@ -111,8 +111,8 @@ class Settings(BaseSettings):
 
     def __init__(self, **values: Any) -> None:
         sources = from_file(), from_environment(type(self)), from_constructor(values)
-        file, environment, given = map(with_chat_memory_names, sources)
-        usual = merged(from_usual_variables(merged([file, environment, given])))
+        file, environment, given = map(_with_names, sources)
+        usual = from_usual_variables(merged([file, environment, given]))
         layers = {"file": file, "environment": merged([usual, environment]), "constructor": given}
         origins = {key: name for name, layer in layers.items() for key, _ in dotted(layer)}
         try:
@@ -148,6 +148,13 @@ class Settings(BaseSettings):
             EffectiveSetting(key, printed_value(key, value), self._origins.get(key, "default"))
             for key, value in dotted(self.model_dump())
         )
+
+
+def _with_names(layer: dict[str, Any]) -> dict[str, Any]:
+    section = layer.get("chat_memory")
+    if not isinstance(section, dict):
+        return layer
+    return {**layer, "chat_memory": chat_memory_by_name(cast("dict[str, Any]", section))}
 
 
 def _located(error: ConfigurationError, origins: Mapping[str, str]) -> ConfigurationError:

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any
 
+from dependency_injector import providers
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, StatusCode
 
@@ -30,6 +31,7 @@ from reactor_memory.models import Message, Session
 from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Known
 from reactor_memory.models.requests import Appended, AppendRequest
 from reactor_memory.version import __version__
+from reactor_memory.wiring.container import Container
 
 CONVERSATION_ID = "gen_ai.conversation.id"
 OPERATION_NAME = "gen_ai.operation.name"
@@ -205,3 +207,20 @@ class ObservedTierWriter(TierWriter):
         self._telemetry.summary_tokens.add(written.usage.tokens_read, {TOKEN_TYPE: "input"})
         self._telemetry.summary_tokens.add(written.usage.tokens_written, {TOKEN_TYPE: "output"})
         return written
+
+
+def observe(container: Container) -> None:
+    """Let parts that are observed take the place of those that they extend. What a caller overrides is not observed."""
+    instruments = Telemetry()
+    _extend(container.conversation_manager, ObservedManager, telemetry=instruments)
+    _extend(container.context_loader, ObservedLoader, telemetry=instruments)
+    _extend(container.recaller, ObservedRecaller, telemetry=instruments)
+    _extend(container.extractor, ObservedExtractor, telemetry=instruments)
+    for writer in (container.tier_writer, container.own_chat_writer):
+        _extend(writer, ObservedTierWriter, telemetry=instruments)
+
+
+def _extend(part: providers.Singleton[Any], extended: type[Any], **arguments: object) -> None:
+    """Make `extended` with these arguments, beside those that the part is made with."""
+    part.set_provides(extended)
+    part.add_kwargs(**arguments)
