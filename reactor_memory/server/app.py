@@ -24,11 +24,11 @@ from reactor_memory.server.request_bodies import JsonRequest
 from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
 from reactor_memory.server.routes import Parts, routers
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 from reactor_memory.wiring.settings import Settings
 
 
-def create_app(container: Container, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
+def create_app(container: ServiceContainer, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
     """The service over an open container (`reactor_memory.wiring.opening.open_container`), as an ASGI application.
 
     `authenticator` says who calls, `probes` what readiness asks.
@@ -55,7 +55,7 @@ def create_app(container: Container, *, authenticator: Authenticator, probes: Pr
     return app
 
 
-def parts_of(container: Container) -> Parts:
+def parts_of(container: ServiceContainer) -> Parts:
     """What controllers may declare, each made when the first one asks for it."""
     settings = container.settings()
     return {

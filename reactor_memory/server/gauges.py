@@ -10,7 +10,7 @@ from reactor_memory.core.log import background_work
 from reactor_memory.errors import StoreError
 from reactor_memory.features.search import operations as search
 from reactor_memory.models.requests import SUMMARIZE
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 
 MOST_WORK = 1000
 
@@ -31,7 +31,7 @@ GAUGES = {
 class Readings:
     """Reads the gauges. What the database does not tell in time is left out."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: ServiceContainer) -> None:
         self._summaries = container.summary_store()
         self._database = container.database()
         self._caps = container.spending_caps()

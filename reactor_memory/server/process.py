@@ -31,8 +31,7 @@ from reactor_memory.server.readiness import Probe, Probes
 from reactor_memory.server.request_records import Observed, Observer, RequestLog
 from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.server.slow_bodies import BoundedBodies
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.service_sections import HttpSettings
 from reactor_memory.wiring.settings import Settings
 
@@ -82,7 +81,7 @@ _NOBODYS_SESSION = "reactor-memory~ready"
 """An id that no session can have."""
 
 
-def probes_of(container: Container, admission: Admission) -> Probes:
+def probes_of(container: ServiceContainer, admission: Admission) -> Probes:
     """What readiness asks: the database, where responses are kept if that is elsewhere, and the keys of the issuers."""
     store = container.message_store()
     probes: dict[str, Probe] = {
@@ -95,7 +94,9 @@ def probes_of(container: Container, admission: Admission) -> Probes:
     return Probes(probes, timeout_seconds=container.settings().http.ready_timeout_seconds)
 
 
-def observed_app(container: Container, admission: Admission, probes: Probes, observers: Sequence[Observer]) -> ASGIApp:
+def observed_app(
+    container: ServiceContainer, admission: Admission, probes: Probes, observers: Sequence[Observer]
+) -> ASGIApp:
     """The service with everything that a request passes on its way."""
     settings = container.settings()
     app: ASGIApp = create_app(container, authenticator=admission, probes=probes)
@@ -131,7 +132,7 @@ async def run(
     settings: Settings,
     *,
     development: DevelopmentIssuer | None = None,
-    ready: Callable[[Container, str], None] | None = None,
+    ready: Callable[[ServiceContainer, str], None] | None = None,
 ) -> int:
     """Open the memory and serve it until a signal says to stop; the exit code that the process is to end with.
 
@@ -149,7 +150,7 @@ async def run(
         metrics_listening(http) as metrics,
         stopping(http.shutdown_grace_seconds) as stop,
     ):
-        async with open_container(settings) as container:
+        async with open_service_container(settings) as container:
             database, clock = container.database(), container.clock()
             keys = await database.read(key_operations.list_api_keys)
             if development is None:
@@ -165,7 +166,7 @@ async def run(
 
 
 async def serve(
-    container: Container,
+    container: ServiceContainer,
     admission: Admission,
     listener: socket.socket,
     stop: Stop,
@@ -185,13 +186,13 @@ async def serve(
         beside.cancel_scope.cancel()
 
 
-async def _end_background(container: Container, stop: Stop) -> None:
+async def _end_background(container: ServiceContainer, stop: Stop) -> None:
     """Let steps that run finish within `background.close_grace_seconds`, give back the rest, and begin no more."""
     await stop.wait()
     await container.background_work().close()
 
 
-async def _end_serving(container: Container, server: Server, probes: Probes, stop: Stop) -> None:
+async def _end_serving(container: ServiceContainer, server: Server, probes: Probes, stop: Stop) -> None:
     await stop.wait()
     log.info("stopping")
     probes.stop()
@@ -200,7 +201,9 @@ async def _end_serving(container: Container, server: Server, probes: Probes, sto
     container.response_streams().drain()
 
 
-def _observe(container: Container, tasks: TaskGroup, listener: socket.socket | None, stop: Stop) -> Sequence[Observer]:
+def _observe(
+    container: ServiceContainer, tasks: TaskGroup, listener: socket.socket | None, stop: Stop
+) -> Sequence[Observer]:
     """Serve metrics where they are asked for: whoever observes requests for them."""
     if listener is None:
         return ()

@@ -35,14 +35,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.recall.recaller import Recaller
     from reactor_memory.features.recall.segment_index import Indexer
     from reactor_memory.features.replay.replayer import Replayer
-    from reactor_memory.features.responses.response_streams import ResponseStreams
     from reactor_memory.features.retention.pruner import Pruner
-    from reactor_memory.features.sharing.access import Access
-    from reactor_memory.features.sharing.audit import Audit
-    from reactor_memory.features.sharing.conversations import Conversations
-    from reactor_memory.features.sharing.members import Sharing
-    from reactor_memory.features.sharing.messages import Messages
-    from reactor_memory.features.sharing.summaries import Summaries
     from reactor_memory.features.tiers.ranges import Ranges
     from reactor_memory.features.tiers.writer import TierWriter
 
@@ -416,63 +409,6 @@ class Container(containers.DeclarativeContainer):
         messages=message_store,
         database=needed_database,
         strategy=memory_management,
-    )
-
-    # conversations that people share
-
-    audit: providers.Singleton[Audit] = providers.Singleton(
-        imported("reactor_memory.features.sharing.audit:Audit"), database=database, clock=clock
-    )
-    access: providers.Singleton[Access] = providers.Singleton(
-        imported("reactor_memory.features.sharing.access:Access"), database=database, audit=audit
-    )
-    quotas = providers.Callable(options.quotas_of, settings)
-    conversations: providers.Singleton[Conversations] = providers.Singleton(
-        imported("reactor_memory.features.sharing.conversations:Conversations"),
-        access=access,
-        database=database,
-        manager=conversation_manager,
-        background=background_work,
-        audit=audit,
-        clock=clock,
-        limits=providers.Callable(message_limits, settings),
-        max_fork_depth=settings.provided.store.max_fork_depth,
-        quotas=quotas,
-        purge=is_purging,
-        forget_in=forget_in,
-    )
-    shared_messages: providers.Singleton[Messages] = providers.Singleton(
-        imported("reactor_memory.features.sharing.messages:Messages"),
-        access=access,
-        database=database,
-        manager=conversation_manager,
-        quotas=quotas,
-    )
-    posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
-        imported("reactor_memory.features.sharing.summaries:Summaries"),
-        access=access,
-        database=database,
-        poster=summary_poster,
-        quotas=quotas,
-    )
-    sharing: providers.Singleton[Sharing] = providers.Singleton(
-        imported("reactor_memory.features.sharing.members:Sharing"),
-        access=access,
-        database=database,
-        audit=audit,
-        clock=clock,
-        quotas=quotas,
-    )
-
-    response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
-        imported("reactor_memory.features.responses.response_streams:ResponseStreams"),
-        access=access,
-        database=database,
-        backend=providers.Singleton(
-            imported("reactor_memory.wiring.responses:stream_backend_of"), response_store, settings
-        ),
-        clock=clock,
-        options=providers.Callable(imported("reactor_memory.wiring.responses:stream_options"), settings),
     )
 
     chat: providers.Factory[Chat] = providers.Factory(

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -20,6 +20,8 @@ from reactor_memory.wiring.settings import Settings
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Summarizer, TokenCounter
 
+C = TypeVar("C", bound=Container)
+
 
 @asynccontextmanager
 async def open_container(
@@ -31,16 +33,23 @@ async def open_container(
     `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
     """
     container = Container(settings=settings if settings is not None else Settings())
+    async with opened(container, configure):
+        yield container
+
+
+@asynccontextmanager
+async def opened(container: C, configure: Callable[[C], None] | None) -> AsyncGenerator[None]:
+    """While the stores of `container` are open and its background work runs."""
     if container.settings().telemetry.enabled:
         _observe(container)
     if configure is not None:
         configure(container)
-    opened = AsyncExitStack()
+    stack = AsyncExitStack()
     try:
-        await _open_parts(container, opened)
-        yield container
+        await _open_parts(container, stack)
+        yield
     finally:
-        await _close_all(opened)
+        await _close_all(stack)
 
 
 def _observe(container: Container) -> None:

@@ -19,7 +19,6 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, TokenCounter
-    from reactor_memory.features.sharing.models import Quotas
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -85,18 +84,6 @@ def new_session_id() -> str:
 
 def is_given(value: object) -> bool:
     return value is not None
-
-
-def quotas_of(settings: Settings) -> Quotas:
-    from reactor_memory.features.sharing.models import Quotas
-
-    asked = settings.quotas
-    return Quotas(
-        max_conversations=asked.max_conversations,
-        max_forks=asked.max_forks,
-        max_members=asked.max_members,
-        max_stored_bytes=asked.max_stored_bytes,
-    )
 
 
 def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:

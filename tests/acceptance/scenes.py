@@ -12,6 +12,7 @@ from dependency_injector import providers
 from reactor_memory import Container, ConversationManager, Memory, Message, Settings, open_memory
 from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 
 USER = "alice"
 
@@ -34,12 +35,12 @@ async def agent_memory(
     summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any
 ) -> AsyncGenerator[Memory]:
     """A memory, by its door, whose summarizer is `summarizer`."""
-
-    def configure(container: Container) -> None:
-        container.summarizer.override(providers.Object(summarizer))
-
-    async with open_memory(settings(url, **sections), configure=configure) as memory:
+    async with open_memory(settings(url, **sections), configure=summarized_by(summarizer)) as memory:
         yield memory
+
+
+def summarized_by(summarizer: ScriptedSummarizer) -> Callable[[Container], None]:
+    return lambda container: container.summarizer.override(providers.Object(summarizer))
 
 
 @asynccontextmanager
@@ -47,6 +48,15 @@ async def memory(summarizer: ScriptedSummarizer, url: str = "memory://", **secti
     """The container behind it."""
     async with agent_memory(summarizer, url, **sections) as opened:
         yield opened.container
+
+
+@asynccontextmanager
+async def service_parts(
+    summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any
+) -> AsyncGenerator[ServiceContainer]:
+    """The container of a service whose summarizer is `summarizer`."""
+    async with open_service_container(settings(url, **sections), configure=summarized_by(summarizer)) as container:
+        yield container
 
 
 def talk(messages: int, *, start: int = 1) -> list[Message]:

@@ -23,8 +23,7 @@ from reactor_memory.models import Message
 from reactor_memory.providers.bounded_http import MAX_ANSWER_BYTES
 from reactor_memory.providers.gemini_embedder import GeminiEmbedder
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.loop_watch import MOST_SECONDS, free_loop
 from tests.scenes.tables import each_row
@@ -35,13 +34,13 @@ LONGEST = 1_000_000
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
+async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ServiceContainer]:
     url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/memory.db"
-    async with open_container(Settings(store={"url": url}, search={"enabled": True})) as container:
+    async with open_service_container(Settings(store={"url": url}, search={"enabled": True})) as container:
         yield container
 
 
-async def test_a_search_that_marks_thousands_of_words(container: Container) -> None:
+async def test_a_search_that_marks_thousands_of_words(container: ServiceContainer) -> None:
     manager = container.conversation_manager()
     for _ in range(10):
         await manager.save_history("s", [Message.user("zz1." * 5000)], user_id="ann")
@@ -54,7 +53,7 @@ async def test_a_search_that_marks_thousands_of_words(container: Container) -> N
 
 
 @pytest.mark.slow
-async def test_thirty_long_messages(container: Container) -> None:
+async def test_thirty_long_messages(container: ServiceContainer) -> None:
     long = "Words, A b (c) 漢字 zz1." * 9_000
     said = [Message.user(long) if index % 2 == 0 else Message.assistant(long) for index in range(30)]
     manager = container.conversation_manager()
@@ -71,7 +70,7 @@ async def test_thirty_long_messages(container: Container) -> None:
 
 
 @each_row("word", ["word ", "a", "zz1.", "\n", "1-", "漢"])
-async def test_a_message_of_repeated_words_of_a_megabyte(container: Container, word: str) -> None:
+async def test_a_message_of_repeated_words_of_a_megabyte(container: ServiceContainer, word: str) -> None:
     manager = container.conversation_manager()
     await manager.save_history("first", [Message.user("Hello")])
     async with free_loop():
@@ -80,7 +79,7 @@ async def test_a_message_of_repeated_words_of_a_megabyte(container: Container, w
 
 
 @each_row("word", ["word ", "a", "zz1.", "\n", "漢"])
-async def test_a_system_prompt_of_repeated_words_of_a_megabyte(container: Container, word: str) -> None:
+async def test_a_system_prompt_of_repeated_words_of_a_megabyte(container: ServiceContainer, word: str) -> None:
     system = word * (LONGEST // len(word.encode()))
     manager = container.conversation_manager()
     await manager.save_history("s", [Message.user("Hello"), Message.assistant("Hello")])
@@ -90,11 +89,11 @@ async def test_a_system_prompt_of_repeated_words_of_a_megabyte(container: Contai
 
 
 @pytest.fixture
-async def filed(tmp_path: Path) -> AsyncIterator[tuple[Container, Path]]:
+async def filed(tmp_path: Path) -> AsyncIterator[tuple[ServiceContainer, Path]]:
     """What is stored grows by hand: nothing works in the background."""
     path = tmp_path / "memory.db"
     settings = Settings(store={"url": f"sqlite:///{path}"}, background={"enabled": False})
-    async with open_container(settings) as container:
+    async with open_service_container(settings) as container:
         await container.conversation_manager().save_history("s", [Message.user("Order A-1 is late")], user_id="ann")
         yield container, path
 
@@ -118,7 +117,9 @@ def lengthen(path: Path) -> None:
 
 
 @pytest.mark.parametrize("clear", [False, True])
-async def test_100_000_messages_that_are_archived_and_restored(filed: tuple[Container, Path], *, clear: bool) -> None:
+async def test_100_000_messages_that_are_archived_and_restored(
+    filed: tuple[ServiceContainer, Path], *, clear: bool
+) -> None:
     container, path = filed
     lengthen(path)
     manager = container.conversation_manager()
@@ -129,7 +130,7 @@ async def test_100_000_messages_that_are_archived_and_restored(filed: tuple[Cont
     assert (archived.message_count, restored) == (99_990, 99_990)
 
 
-async def test_a_session_of_100_000_messages(filed: tuple[Container, Path]) -> None:
+async def test_a_session_of_100_000_messages(filed: tuple[ServiceContainer, Path]) -> None:
     container, path = filed
     lengthen(path)
     manager = container.conversation_manager()
@@ -144,7 +145,7 @@ async def test_a_session_of_100_000_messages(filed: tuple[Container, Path]) -> N
     assert count == 100_000
 
 
-async def test_two_hundred_forks_of_forks(filed: tuple[Container, Path]) -> None:
+async def test_two_hundred_forks_of_forks(filed: tuple[ServiceContainer, Path]) -> None:
     container, _ = filed
     manager = container.conversation_manager()
     fork_id = "s"

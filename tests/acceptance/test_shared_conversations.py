@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reactor_memory import Container
 from reactor_memory.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -20,19 +19,20 @@ from reactor_memory.errors import (
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing.messages import NewMessage
 from reactor_memory.testing import FakeClock
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(params=["sqlite:///{folder}/memory.db", "memory://"], ids=["sqlite", "memory"])
-async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Container]:
+async def container(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ServiceContainer]:
     async with service(request.param.format(folder=tmp_path)) as container:
         yield container
 
 
 class TestBeginning:
-    async def test_a_conversation_is_its_makers(self, container: Container) -> None:
+    async def test_a_conversation_is_its_makers(self, container: ServiceContainer) -> None:
         conversations = container.conversations()
         made = await conversations.create(ANN, title="Trip", metadata={"team": "x"}, agent_name="helper")
         assert (made.access_level, made.session.owner_id, made.preview) == ("owner", "ann", "")
@@ -42,14 +42,14 @@ class TestBeginning:
             await conversations.get(EVE, made.conversation_id)
         assert await conversations.list(EVE) == ()
 
-    async def test_a_repeated_request_begins_one_conversation(self, container: Container) -> None:
+    async def test_a_repeated_request_begins_one_conversation(self, container: ServiceContainer) -> None:
         conversations = container.conversations()
         first = await conversations.create(ANN, request_key="k")
         assert await conversations.create(ANN, request_key="k") == first
         assert await conversations.create(BOB, request_key="k") != first
         assert len(await conversations.list(ANN)) == 1
 
-    async def test_blank_title_is_none_and_the_first_message_gives_one(self, container: Container) -> None:
+    async def test_blank_title_is_none_and_the_first_message_gives_one(self, container: ServiceContainer) -> None:
         made = await begin(container, title=" \n ")
         assert made.session.title is None
         await say(container, made.conversation_id, "  Where is my\n order " + "x" * 60, "second")
@@ -60,7 +60,7 @@ class TestBeginning:
         await say(container, made.conversation_id, "third")
         assert (await container.conversations().get(ANN, made.conversation_id)).session.title == "Order 7"
 
-    async def test_an_agents_words_for_a_user_give_only_a_title(self, container: Container) -> None:
+    async def test_an_agents_words_for_a_user_give_only_a_title(self, container: ServiceContainer) -> None:
         made = await begin(container)
         messages = container.shared_messages()
         hidden = [NewMessage(content="internal", visibility="agent"), NewMessage(role="assistant", content="Hi")]
@@ -79,13 +79,13 @@ class TestBeginning:
         ],
     )
     async def test_what_no_store_can_keep_is_refused(
-        self, container: Container, fields: dict[str, object], error: type[Exception]
+        self, container: ServiceContainer, fields: dict[str, object], error: type[Exception]
     ) -> None:
         with pytest.raises(error):
             await container.conversations().create(ANN, **fields)  # pyright: ignore[reportArgumentType]
         assert await container.conversations().list(ANN) == ()
 
-    async def test_agents_begin_and_list_what_their_grant_covers(self, container: Container) -> None:
+    async def test_agents_begin_and_list_what_their_grant_covers(self, container: ServiceContainer) -> None:
         conversations = container.conversations()
         helper = agent("helper", user_id="ann")
         made = await conversations.create(helper, agent_name="helper")
@@ -102,7 +102,7 @@ class TestBeginning:
 
 
 class TestForking:
-    async def test_fork_shows_what_stands_before_its_point_and_its_own(self, container: Container) -> None:
+    async def test_fork_shows_what_stands_before_its_point_and_its_own(self, container: ServiceContainer) -> None:
         root = await begin(container, "one", "two", "three", title="T", agent_name="helper")
         one, two, _ = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(
@@ -115,14 +115,14 @@ class TestForking:
         forks = await container.conversations().forks(ANN, fork.conversation_id)
         assert [each.conversation_id for each in forks] == [root.conversation_id, fork.conversation_id]
 
-    async def test_a_fork_at_the_first_message_shares_nothing(self, container: Container) -> None:
+    async def test_a_fork_at_the_first_message_shares_nothing(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         (one,) = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(ANN, root.conversation_id, one.message_id or "", title="F")
         assert (fork.forked_at_message_id, fork.session.title) == (None, "F")
         assert await texts_of(container, fork.conversation_id) == []
 
-    async def test_a_repeated_request_forks_once(self, container: Container) -> None:
+    async def test_a_repeated_request_forks_once(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         (one,) = await container.shared_messages().list_for_user(ANN, root.conversation_id)
 
@@ -134,7 +134,7 @@ class TestForking:
         assert await ask() == await ask()
         assert len(await container.conversations().forks(ANN, root.conversation_id)) == 2
 
-    async def test_only_message_of_user_that_users_see_is_fork_point(self, container: Container) -> None:
+    async def test_only_message_of_user_that_users_see_is_fork_point(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         messages = container.shared_messages()
         said = await messages.append_as_agent(
@@ -148,7 +148,7 @@ class TestForking:
         with pytest.raises(MessageNotFoundError):
             await container.conversations().fork(ANN, root.conversation_id, "unknown")
 
-    async def test_a_message_of_another_branch_is_no_fork_point(self, container: Container) -> None:
+    async def test_a_message_of_another_branch_is_no_fork_point(self, container: ServiceContainer) -> None:
         root = await begin(container, "one", "two")
         one, two = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(ANN, root.conversation_id, two.message_id or "")
@@ -157,7 +157,7 @@ class TestForking:
         again = await container.conversations().fork(ANN, fork.conversation_id, one.message_id or "")
         assert again.session.forked_from_id == fork.conversation_id
 
-    async def test_writers_fork_for_the_owner_and_readers_do_not(self, container: Container) -> None:
+    async def test_writers_fork_for_the_owner_and_readers_do_not(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         (one,) = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         await container.sharing().add(ANN, root.conversation_id, "bob", "writer")
@@ -175,7 +175,7 @@ class TestForking:
 
 
 class TestDeleting:
-    async def test_a_root_goes_with_its_group_and_comes_back(self, container: Container) -> None:
+    async def test_a_root_goes_with_its_group_and_comes_back(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         (one,) = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(ANN, root.conversation_id, one.message_id or "")
@@ -192,7 +192,7 @@ class TestDeleting:
         assert len(await container.conversations().list(ANN)) == 2
         await say(container, root.conversation_id, "goes on")
 
-    async def test_who_may_delete_and_who_sees_what_was_deleted(self, container: Container) -> None:
+    async def test_who_may_delete_and_who_sees_what_was_deleted(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         for name, level in (("bob", "manager"), ("cyd", "writer")):
             await container.sharing().add(ANN, root.conversation_id, name, level)  # pyright: ignore[reportArgumentType]
@@ -207,7 +207,7 @@ class TestDeleting:
         assert restored.access_level == "owner"
         assert (await container.conversations().get(CYD, root.conversation_id)).access_level == "writer"
 
-    async def test_a_fork_that_was_deleted_alone_stays_deleted(self, container: Container) -> None:
+    async def test_a_fork_that_was_deleted_alone_stays_deleted(self, container: ServiceContainer) -> None:
         root = await begin(container, "one")
         (one,) = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(ANN, root.conversation_id, one.message_id or "")

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory import Container
 from reactor_memory.errors import (
     AccessDeniedError,
     IdempotencyConflictError,
@@ -27,19 +26,20 @@ from reactor_memory.features.sharing.models import PARENT_MESSAGE_ID, Conversati
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.testing import FakeClock
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 
 pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def container(tmp_path: Path) -> AsyncIterator[Container]:
+async def container(tmp_path: Path) -> AsyncIterator[ServiceContainer]:
     async with service(f"sqlite:///{tmp_path}/memory.db") as container:
         yield container
 
 
 class TestAppending:
-    async def test_a_user_gets_the_message_as_it_is_stored(self, container: Container) -> None:
+    async def test_a_user_gets_the_message_as_it_is_stored(self, container: ServiceContainer) -> None:
         made = await begin(container, "one")
         (first,) = await container.shared_messages().list_for_user(ANN, made.conversation_id)
         given: dict[str, Any] = {"parent_message_id": first.message_id, "role": "assistant", "visibility": "agent"}
@@ -49,7 +49,7 @@ class TestAppending:
         assert said.metadata == {"a": 1, PARENT_MESSAGE_ID: first.message_id}
         assert (await container.shared_messages().list_for_user(ANN, made.conversation_id))[1] == said
 
-    async def test_a_repetition_of_what_was_erased_finds_nothing(self, container: Container) -> None:
+    async def test_a_repetition_of_what_was_erased_finds_nothing(self, container: ServiceContainer) -> None:
         made = await begin(container)
         messages, identity = container.shared_messages(), made.conversation_id
         said = [NewMessage(content="one"), NewMessage(content="two")]
@@ -63,7 +63,7 @@ class TestAppending:
         with pytest.raises(MessageNotFoundError):
             await messages.append_as_agent(agent(), identity, said, request_key="written")
 
-    async def test_a_repetition_gets_the_first_answer_and_other_content_none(self, container: Container) -> None:
+    async def test_a_repetition_gets_the_first_answer_and_other_content_none(self, container: ServiceContainer) -> None:
         made = await begin(container)
         messages = container.shared_messages()
 
@@ -80,7 +80,7 @@ class TestAppending:
         assert (await ask("of bob", BOB)).seq == 3
         assert await texts_of(container, made.conversation_id) == ["hello", "between", "of bob"]
 
-    async def test_a_batch_of_an_agent(self, container: Container) -> None:
+    async def test_a_batch_of_an_agent(self, container: ServiceContainer) -> None:
         made = await begin(container)
         call = ToolCall(id="t1", name="find", arguments={"q": 1})
         batch = [
@@ -95,7 +95,7 @@ class TestAppending:
         assert [each.author_id for each in stored] == ["app", "app", "app"]
         assert (stored[1].tool_calls, stored[2].tool_call_id, stored[2].name) == ((call,), "t1", "find")
 
-    async def test_an_agent_speaks_for_a_user_only_in_their_role(self, container: Container) -> None:
+    async def test_an_agent_speaks_for_a_user_only_in_their_role(self, container: ServiceContainer) -> None:
         made = await begin(container)
         batch = [NewMessage(content="q"), NewMessage(role="assistant", content="a")]
         stored = await container.shared_messages().append_as_agent(agent(user_id="ann"), made.conversation_id, batch)
@@ -103,7 +103,7 @@ class TestAppending:
         with pytest.raises(SessionNotFoundError):
             await container.shared_messages().append_as_agent(agent(user_id="eve"), made.conversation_id, batch)
 
-    async def test_one_message_that_is_refused_refuses_the_batch(self, container: Container) -> None:
+    async def test_one_message_that_is_refused_refuses_the_batch(self, container: ServiceContainer) -> None:
         made = await begin(container)
         batch = [NewMessage(content="good"), NewMessage(content="a\0b")]
         with pytest.raises(InvalidInputError, match=r"messages\[1\]"):
@@ -112,7 +112,7 @@ class TestAppending:
 
     @pytest.mark.parametrize("fields", [{"metadata": {PARENT_MESSAGE_ID: "x"}}, {"parent_message_id": ""}])
     async def test_reserved_metadata_and_empty_ids_are_refused(
-        self, container: Container, fields: dict[str, Any]
+        self, container: ServiceContainer, fields: dict[str, Any]
     ) -> None:
         made = await begin(container)
         with pytest.raises(InvalidInputError):
@@ -120,7 +120,7 @@ class TestAppending:
                 ANN, made.conversation_id, NewMessage(content="x", **fields)
             )
 
-    async def test_it_goes_on_past_a_posted_summary(self, container: Container) -> None:
+    async def test_it_goes_on_past_a_posted_summary(self, container: ServiceContainer) -> None:
         made = await begin(container, "one")
         first = (await container.shared_messages().list_for_user(ANN, made.conversation_id))[0]
         until, now = first.message_id or "", datetime(2026, 11, 21, tzinfo=UTC)
@@ -138,7 +138,7 @@ class TestAppending:
         assert await behind(until, 1) == ([], posted.message_id)
         assert (await behind(posted.message_id, 1))[0] == (await behind(until, 2))[0] == ["two"]
 
-    async def test_a_repetition_of_a_summary_that_was_erased_finds_nothing(self, container: Container) -> None:
+    async def test_a_repetition_of_a_summary_that_was_erased_finds_nothing(self, container: ServiceContainer) -> None:
         made = await begin(container, "one", "two")
         first, second = await container.shared_messages().list_for_user(ANN, made.conversation_id)
 
@@ -158,7 +158,7 @@ class TestAppending:
         with pytest.raises(MessageNotFoundError):
             await post()
 
-    async def test_who_may_not(self, container: Container) -> None:
+    async def test_who_may_not(self, container: ServiceContainer) -> None:
         made = await begin(container, agent_name="helper")
         await container.sharing().add(ANN, made.conversation_id, "cyd", "reader")
         messages, new = container.shared_messages(), NewMessage(content="x")
@@ -182,7 +182,7 @@ class TestAppending:
 
 
 class TestSeeing:
-    async def test_agents_do_not_see_what_others_wrote_for_themselves(self, container: Container) -> None:
+    async def test_agents_do_not_see_what_others_wrote_for_themselves(self, container: ServiceContainer) -> None:
         made = await begin(container, "for all")
         messages = container.shared_messages()
         for name in ("a", "b"):
@@ -199,7 +199,7 @@ class TestSeeing:
         with pytest.raises(NotGrantedError):
             await messages.list_for_user(agent(), made.conversation_id)
 
-    async def test_a_fork_alone_and_page_by_page(self, container: Container) -> None:
+    async def test_a_fork_alone_and_page_by_page(self, container: ServiceContainer) -> None:
         root = await begin(container, "one", "two", "three")
         messages = container.shared_messages()
         three = (await messages.list_for_user(ANN, root.conversation_id))[2]
@@ -213,7 +213,7 @@ class TestSeeing:
 
 
 class TestContext:
-    async def test_it_is_the_managers_own(self, container: Container) -> None:
+    async def test_it_is_the_managers_own(self, container: ServiceContainer) -> None:
         made = await begin(container, "one", "two")
         context = await container.shared_messages().context(agent(), made.conversation_id, report=True)
         expected = await container.conversation_manager().load_history(made.conversation_id, user_id="ann")
@@ -224,14 +224,14 @@ class TestContext:
         assert context.report["digest"] == expected.report.digest
         assert (await container.shared_messages().context(agent(), made.conversation_id)).report is None
 
-    async def test_an_empty_conversation(self, container: Container) -> None:
+    async def test_an_empty_conversation(self, container: ServiceContainer) -> None:
         made = await begin(container)
         context = await container.shared_messages().context(agent(), made.conversation_id)
         assert context == SharedContext(
             conversation_id=made.conversation_id, messages=(), parts=(), next_after_message_id=None, tokens=0
         )
 
-    async def test_limit_keeps_the_newest_and_no_result_without_its_call(self, container: Container) -> None:
+    async def test_limit_keeps_the_newest_and_no_result_without_its_call(self, container: ServiceContainer) -> None:
         made = await begin(container, "one", "two")
         call = ToolCall(id="t", name="find")
         batch = [
@@ -278,7 +278,7 @@ class TestContext:
             }
             assert told == {None: True, "ann": True, "bob": False}
 
-    async def test_it_goes_on_behind_a_message(self, container: Container) -> None:
+    async def test_it_goes_on_behind_a_message(self, container: ServiceContainer) -> None:
         made = await begin(container, "one", "two", "three", "four")
         messages = container.shared_messages()
         first = (await messages.list_for_user(ANN, made.conversation_id))[0]
@@ -295,7 +295,7 @@ class TestContext:
         with pytest.raises(InvalidInputError, match="after_message_id"):
             await behind("unknown")
 
-    async def test_who_may_not(self, container: Container) -> None:
+    async def test_who_may_not(self, container: ServiceContainer) -> None:
         made = await begin(container)
         for refused, error in (
             (ANN, NotGrantedError),
@@ -324,12 +324,12 @@ class HandedOverMeanwhile(Access):
 
 class TestAnotherOwnerMeanwhile:
     @pytest.fixture
-    def meanwhile(self, container: Container) -> Container:
+    def meanwhile(self, container: ServiceContainer) -> ServiceContainer:
         access = HandedOverMeanwhile(database=container.database(), audit=container.audit())
         container.access.override(access)  # pyright: ignore[reportUnknownMemberType]
         return container
 
-    async def test_is_no_error_for_who_appends_reads_or_forks(self, meanwhile: Container) -> None:
+    async def test_is_no_error_for_who_appends_reads_or_forks(self, meanwhile: ServiceContainer) -> None:
         access = meanwhile.access()
         assert isinstance(access, HandedOverMeanwhile)
         access.times = 0

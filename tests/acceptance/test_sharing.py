@@ -10,7 +10,6 @@ import anyio
 import msgspec
 import pytest
 
-from reactor_memory import Container
 from reactor_memory.errors import (
     AccessDeniedError,
     InvalidInputError,
@@ -26,6 +25,7 @@ from reactor_memory.features.sharing.models import AccessLevel
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.testing import wall_clock
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.acceptance.shared import ANN, BOB, CYD, EVE, agent, begin, say, service, texts_of
 from tests.scenes.stores import memory_database
 
@@ -33,24 +33,24 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def container(tmp_path: Path) -> AsyncIterator[Container]:
+async def container(tmp_path: Path) -> AsyncIterator[ServiceContainer]:
     async with service(f"sqlite:///{tmp_path}/memory.db") as container:
         yield container
 
 
-async def shared(container: Container, **levels: AccessLevel) -> str:
+async def shared(container: ServiceContainer, **levels: AccessLevel) -> str:
     made = await begin(container, "one")
     for user_id, level in levels.items():
         await container.sharing().add(ANN, made.conversation_id, user_id, level)
     return made.conversation_id
 
 
-async def levels_of(container: Container, conversation_id: str, by: Principal = ANN) -> dict[str, AccessLevel]:
+async def levels_of(container: ServiceContainer, conversation_id: str, by: Principal = ANN) -> dict[str, AccessLevel]:
     return {each.user_id: each.access_level for each in await container.sharing().members(by, conversation_id)}
 
 
 class TestMembers:
-    async def test_what_is_shared_is_the_whole_group(self, container: Container) -> None:
+    async def test_what_is_shared_is_the_whole_group(self, container: ServiceContainer) -> None:
         key = await shared(container)
         (one,) = await container.shared_messages().list_for_user(ANN, key)
         fork = await container.conversations().fork(ANN, key, one.message_id or "", first=NewMessage(content="f"))
@@ -64,7 +64,7 @@ class TestMembers:
             fork.conversation_id,
         }
 
-    async def test_levels_change_and_members_go(self, container: Container) -> None:
+    async def test_levels_change_and_members_go(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="reader")
         with pytest.raises(AccessDeniedError):
             await say(container, key, "x", by=BOB)
@@ -75,7 +75,7 @@ class TestMembers:
             await say(container, key, "y", by=BOB)
         assert await levels_of(container, key) == {"ann": "owner"}
 
-    async def test_a_member_is_added_once_an_unknown_one_not_changed(self, container: Container) -> None:
+    async def test_a_member_is_added_once_an_unknown_one_not_changed(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="reader")
         for user_id in ("bob", "ann"):
             with pytest.raises(SharingConflictError) as caught:
@@ -88,7 +88,7 @@ class TestMembers:
         with pytest.raises(InvalidInputError):
             await container.sharing().add(ANN, key, "a\nb", "reader")
 
-    async def test_nobody_becomes_owner_by_a_change(self, container: Container) -> None:
+    async def test_nobody_becomes_owner_by_a_change(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="manager")
         for by in (ANN, BOB):
             with pytest.raises(InvalidInputError, match="access_level"):
@@ -96,7 +96,7 @@ class TestMembers:
             with pytest.raises(InvalidInputError, match="access_level"):
                 await container.sharing().change(by, key, "bob", "owner")
 
-    async def test_nobody_touches_the_owner(self, container: Container) -> None:
+    async def test_nobody_touches_the_owner(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="manager")
         sharing = container.sharing()
         for act in (lambda: sharing.remove(BOB, key, "ann"), lambda: sharing.change(BOB, key, "ann", "reader")):
@@ -108,7 +108,7 @@ class TestMembers:
             assert caught.value.reason == "sole_owner"
         assert (await levels_of(container, key))["ann"] == "owner"
 
-    async def test_managers_manage_and_all_may_leave(self, container: Container) -> None:
+    async def test_managers_manage_and_all_may_leave(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="manager", cyd="reader")
         await container.sharing().add(BOB, key, "dan", "manager")
         await container.sharing().remove(BOB, key, "dan")
@@ -117,7 +117,7 @@ class TestMembers:
         assert await levels_of(container, key) == {"ann": "owner"}
 
     @pytest.mark.parametrize("level", ["reader", "writer"])
-    async def test_others_look_and_change_nothing(self, container: Container, level: AccessLevel) -> None:
+    async def test_others_look_and_change_nothing(self, container: ServiceContainer, level: AccessLevel) -> None:
         key = await shared(container, bob=level, cyd="reader")
         assert len(await levels_of(container, key, BOB)) == 3
         sharing = container.sharing()
@@ -131,7 +131,7 @@ class TestMembers:
             with pytest.raises(AccessDeniedError):
                 await act()
 
-    async def test_strangers_learn_nothing_and_agents_need_the_grant(self, container: Container) -> None:
+    async def test_strangers_learn_nothing_and_agents_need_the_grant(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="reader")
         sharing = container.sharing()
         limited = agent(user_id="ann", operations=("read", "append"))
@@ -153,7 +153,7 @@ class TestMembers:
 
 
 class TestOwners:
-    async def test_an_accepted_offer_swaps_the_roles(self, container: Container) -> None:
+    async def test_an_accepted_offer_swaps_the_roles(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="reader")
         sharing = container.sharing()
         transfer = await sharing.offer(ANN, key, "bob", request_key="k")
@@ -172,7 +172,7 @@ class TestOwners:
             await sharing.offer(ANN, key, "bob")
         await sharing.remove(ANN, key, "ann")
 
-    async def test_an_offer_needs_a_member_and_is_the_only_one(self, container: Container) -> None:
+    async def test_an_offer_needs_a_member_and_is_the_only_one(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="reader", cyd="reader")
         sharing = container.sharing()
         with pytest.raises(InvalidInputError):
@@ -195,7 +195,7 @@ class TestOwners:
         with pytest.raises(TransferNotFoundError):
             await sharing.accept(CYD, third.transfer_id)
 
-    async def test_everything_is_on_record_without_a_word_of_content(self, container: Container) -> None:
+    async def test_everything_is_on_record_without_a_word_of_content(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="reader")
         sharing = container.sharing()
         await container.conversations().rename(ANN, key, "Secret title")
@@ -247,7 +247,7 @@ class TestOwners:
 
 
 class TestForgottenAndMoved:
-    async def test_erasing_a_user_takes_them_out_of_what_others_own(self, container: Container) -> None:
+    async def test_erasing_a_user_takes_them_out_of_what_others_own(self, container: ServiceContainer) -> None:
         key = await shared(container, bob="manager")
         own = await begin(container, "of bob", owner=BOB)
         await container.sharing().add(BOB, own.conversation_id, "ann", "reader")
@@ -259,7 +259,9 @@ class TestForgottenAndMoved:
         assert await container.sharing().transfers(ANN) == ()
         assert "bob" not in json.dumps(msgspec.to_builtins(await container.sharing().audit(ANN, key)))
 
-    async def test_members_offers_and_records_move_with_the_group(self, container: Container, tmp_path: Path) -> None:
+    async def test_members_offers_and_records_move_with_the_group(
+        self, container: ServiceContainer, tmp_path: Path
+    ) -> None:
         key = await shared(container, bob="reader", cyd="writer")
         transfer = await container.sharing().offer(ANN, key, "bob")
         records = await container.sharing().audit(ANN, key)

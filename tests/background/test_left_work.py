@@ -12,7 +12,7 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, Message, SummarizationError, open_container
+from reactor_memory import Message, SummarizationError
 from reactor_memory.background.left_work import LeftWork
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.erasure import operations as erasure
@@ -20,6 +20,7 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import WorkState
 from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from tests.acceptance.scenes import USER, eventually, save, scripted, settings, talk
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.scenes.stores import memory_database
@@ -39,30 +40,32 @@ async def memory(
     summarizer: ScriptedSummarizer | None = None,
     store: Mapping[str, Any] | None = None,
     **parts: Any,
-) -> AsyncGenerator[Container]:
+) -> AsyncGenerator[ServiceContainer]:
     """A container that waits patiently: only what a test asks for is done."""
 
-    def configure(container: Container) -> None:
+    def configure(container: ServiceContainer) -> None:
         container.clock.override(providers.Object(clock))
         container.summarizer.override(providers.Object(summarizer or scripted()))
         for name, part in parts.items():
             getattr(container, name).override(providers.Object(part))
 
     waiting = {"lease_seconds": LEASE, "backoff_seconds": LEASE, "max_backoff_seconds": LEASE, "close_grace_seconds": 0}
-    async with open_container(settings(url, background=waiting, store=store or {}), configure=configure) as container:
+    async with open_service_container(
+        settings(url, background=waiting, store=store or {}), configure=configure
+    ) as container:
         yield container
 
 
-async def state(container: Container, session_id: str, kind: str = SUMMARIZE) -> WorkState | None:
+async def state(container: ServiceContainer, session_id: str, kind: str = SUMMARIZE) -> WorkState | None:
     return await container.summary_store().work_state(session_id, kind)
 
 
-async def covered(container: Container, session_id: str) -> int:
+async def covered(container: ServiceContainer, session_id: str) -> int:
     summary = await container.summary_store().get_summary_head(session_id)
     return summary.covered_seq if summary else 0
 
 
-async def hold(container: Container, session_id: str) -> None:
+async def hold(container: ServiceContainer, session_id: str) -> None:
     """Take the lease as a process does that is killed then."""
     now = container.clock()()
     lease = await container.summary_store().claim(
@@ -138,7 +141,7 @@ async def test_lease_that_is_held_through_jump_is_lost_without_harm() -> None:
 async def test_of_deleted_conversation_no_row_stays_but_that_it_was(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     sections: dict[str, Any] = {"search": {"enabled": True}, "background": {"close_grace_seconds": 0}}
-    async with open_container(settings(f"sqlite:///{path}", **sections)) as container:
+    async with open_service_container(settings(f"sqlite:///{path}", **sections)) as container:
         manager = container.conversation_manager()
         for session_id in ("s", "kept"):
             await save(manager, session_id, talk(40))
@@ -295,21 +298,21 @@ async def test_an_erasure_goes_on_while_what_is_elsewhere_is_away() -> None:
 # -- what is deleted, and kept elsewhere -------------------------------------------------------------------------------
 
 
-async def delete_one(container: Container) -> None:
+async def delete_one(container: ServiceContainer) -> None:
     await container.conversation_manager().delete("s", user_id=USER)
 
 
-async def prune(container: Container) -> None:
+async def prune(container: ServiceContainer) -> None:
     await container.pruner().prune(older_than_seconds=-1)
 
 
-async def delete_for_a_caller(container: Container) -> None:
+async def delete_for_a_caller(container: ServiceContainer) -> None:
     await container.conversations().delete(Principal(user_id=USER), "s")
 
 
 @pytest.mark.parametrize("deletes", [delete_one, prune, delete_for_a_caller])
 async def test_deletion_that_was_cut_off_goes_on_in_another_process(
-    tmp_path: Path, deletes: Callable[[Container], Awaitable[None]]
+    tmp_path: Path, deletes: Callable[[ServiceContainer], Awaitable[None]]
 ) -> None:
     """Cut off between the log and what is kept elsewhere, whoever deletes; a fork goes with its root."""
     clock, away, elsewhere = FakeClock(), Elsewhere(), Elsewhere()
@@ -372,11 +375,11 @@ async def test_what_is_kept_elsewhere_goes_when_grace_time_is_over() -> None:
 async def test_a_deletion_that_was_cut_off_goes_on_in_postgres(postgres_dsn: str) -> None:
     elsewhere = Elsewhere()
 
-    def configure(container: Container) -> None:
+    def configure(container: ServiceContainer) -> None:
         container.kept_elsewhere.override(providers.Object((elsewhere,)))
 
     short = {"lease_seconds": 0.2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.01}
-    async with open_container(settings(postgres_dsn, background=short), configure=configure) as container:
+    async with open_service_container(settings(postgres_dsn, background=short), configure=configure) as container:
         await save(container.conversation_manager(), "s", talk(4))
         elsewhere.failures = 1
         with pytest.raises(StoreUnavailableError):
@@ -392,11 +395,11 @@ async def test_erasures_that_were_cut_off_go_on_in_postgres(postgres_dsn: str) -
     """Its own clock tells when a lease has run out, so this one waits."""
     elsewhere = Elsewhere()
 
-    def configure(container: Container) -> None:
+    def configure(container: ServiceContainer) -> None:
         container.kept_elsewhere.override(providers.Object((elsewhere,)))
 
     short = {"lease_seconds": 0.2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.01}
-    async with open_container(settings(postgres_dsn, background=short), configure=configure) as container:
+    async with open_service_container(settings(postgres_dsn, background=short), configure=configure) as container:
         manager, work = container.conversation_manager(), container.background_work()
         for session_id in SESSIONS[:3]:
             await save(manager, session_id, talk(4))
@@ -441,13 +444,13 @@ async def test_an_interrupted_erasure_of_a_user_goes_on_by_itself(at: int) -> No
 async def test_what_was_deleted_is_removed_after_its_grace_time() -> None:
     clock = FakeClock()
 
-    def configure(container: Container) -> None:
+    def configure(container: ServiceContainer) -> None:
         container.clock.override(providers.Object(clock))
 
-    async def stored(container: Container) -> str:
+    async def stored(container: ServiceContainer) -> str:
         return dict((await container.message_store().check()).details)["messages"]
 
-    async with open_container(settings(store={"delete_grace_days": 1}), configure=configure) as container:
+    async with open_service_container(settings(store={"delete_grace_days": 1}), configure=configure) as container:
         await save(container.conversation_manager(), "s", talk(4))
         await container.conversation_manager().delete("s", user_id=USER)
         await container.background_work().run_once()
@@ -553,11 +556,11 @@ async def test_without_summaries_an_erasure_that_was_cut_off_goes_on(
     clock, elsewhere = FakeClock(), Elsewhere()
     values = settings(summary={"enabled": False}, background={"lease_seconds": LEASE, "poll_seconds": 0.01})
 
-    def configure(container: Container) -> None:
+    def configure(container: ServiceContainer) -> None:
         container.clock.override(providers.Object(clock))
         container.kept_elsewhere.override(providers.Object((elsewhere,)))
 
-    async with open_container(values, configure=configure) as container:
+    async with open_service_container(values, configure=configure) as container:
         assert isinstance(container.background_work(), LeftWork)
         await save(container.conversation_manager(), "s", talk(6))
         elsewhere.failures = 1

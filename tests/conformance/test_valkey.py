@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from reactor_memory import Container, Message, Settings, open_container
+from reactor_memory import Message, Settings
 from reactor_memory.features.responses.models import Response, ResponseStore
 from reactor_memory.features.responses.redis_store import RedisResponses
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from tests.conformance.suites.responses import (
     KEEP,
     ResponseStoreConformance,
@@ -50,14 +51,14 @@ class TestWithTheLogElsewhere:
     """What is deleted or erased in the log is gone from Valkey, too."""
 
     @pytest.fixture
-    async def container(self, valkey_url: str, tmp_path: Path) -> AsyncIterator[Container]:
+    async def container(self, valkey_url: str, tmp_path: Path) -> AsyncIterator[ServiceContainer]:
         streams = {"backend": "redis", "redis_url": valkey_url}
-        async with open_container(
+        async with open_service_container(
             Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams=streams)
         ) as container:
             yield container
 
-    async def answered(self, container: Container, session_id: str) -> tuple[ResponseStore, Response]:
+    async def answered(self, container: ServiceContainer, session_id: str) -> tuple[ResponseStore, Response]:
         """A session whose second message a finished response became."""
         manager, store = container.conversation_manager(), container.response_store()
         await manager.save_history(session_id, [Message.user("q"), Message.assistant("a")], user_id="ann")
@@ -68,13 +69,13 @@ class TestWithTheLogElsewhere:
         assert ended is not None
         return store, ended
 
-    async def test_a_deleted_session(self, container: Container) -> None:
+    async def test_a_deleted_session(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "deleted")
         await container.conversation_manager().delete("deleted", user_id="ann")
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 
-    async def test_an_erased_message(self, container: Container) -> None:
+    async def test_an_erased_message(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "erased")
         await container.erasure().erase("erased", seq=1, user_id="ann")
         assert await standing(store, response) == response
@@ -82,18 +83,18 @@ class TestWithTheLogElsewhere:
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 
-    async def test_a_withdrawn_message(self, container: Container) -> None:
+    async def test_a_withdrawn_message(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "withdrawn")
         await container.erasure().withdraw("withdrawn", user_id="ann")
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 
-    async def test_an_erased_user(self, container: Container) -> None:
+    async def test_an_erased_user(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "of ann")
         await container.erasure().erase_user("ann")
         assert await standing(store, response) is None
 
-    async def test_a_pruned_session(self, container: Container) -> None:
+    async def test_a_pruned_session(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "pruned")
         assert await container.pruner().prune(older_than_seconds=0) == ("pruned",)
         assert await standing(store, response) is None

@@ -11,13 +11,14 @@ import anyio
 import httpx2
 import pytest
 
-from reactor_memory import Container, Message
+from reactor_memory import Message
 from reactor_memory.database.postgres_pool import PostgresPool
 from reactor_memory.database.sqlite_thread import SqliteThread
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.server.app import create_app
 from reactor_memory.server.idempotency import RELEASE_SECONDS
-from tests.acceptance.scenes import USER, memory, save, scripted, talk
+from reactor_memory.wiring.service_container import ServiceContainer
+from tests.acceptance.scenes import USER, save, scripted, service_parts, talk
 from tests.scenes.troubled_databases import asked, asked_at_once, stalls
 from tests.server.callers import Service, who_says_so
 
@@ -53,7 +54,7 @@ def slowed(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
 
 
 ORDER = ("order 1", "number")
-Call = Callable[[Container], Awaitable[Any]]
+Call = Callable[[ServiceContainer], Awaitable[Any]]
 CALLS: dict[str, Call] = {
     "correct_fact": lambda memory: memory.facts().correct("s", fact=ORDER, value="B-1", user_id=USER),
     "read_facts": lambda memory: memory.facts().list("s", user_id=USER),
@@ -64,7 +65,7 @@ CALLS: dict[str, Call] = {
 
 @pytest.mark.parametrize("name", CALLS)
 async def test_several_reads_have_one_deadline(url: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    async with memory(scripted(), url, **quick()) as container:
+    async with service_parts(scripted(), url, **quick()) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(32))
         await manager.drain()
@@ -78,7 +79,7 @@ async def test_several_reads_have_one_deadline(url: str, monkeypatch: pytest.Mon
 
 
 async def test_a_load_does_without_recall_rather_than_be_late(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with memory(scripted(), url, **quick()) as container:
+    async with service_parts(scripted(), url, **quick()) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(32))
         await manager.drain()
@@ -91,11 +92,11 @@ async def test_a_load_does_without_recall_rather_than_be_late(url: str, monkeypa
 
 
 async def test_a_load_never_waits_for_a_summary_beyond_its_deadline(url: str) -> None:
-    async with memory(scripted(), url, **quick(summary={"enabled": False})) as container:
+    async with service_parts(scripted(), url, **quick(summary={"enabled": False})) as container:
         await save(container.conversation_manager(), "s", talk(32))
     summarizer = scripted()
     summarizer.hold()
-    async with memory(summarizer, url, **quick(summary={"lazy_timeout_seconds": 60})) as container:
+    async with service_parts(summarizer, url, **quick(summary={"lazy_timeout_seconds": 60})) as container:
         manager = container.conversation_manager()
         (answer,) = await asked_at_once([lambda: manager.load_history("s", user_id=USER)], within_seconds=LIMIT_SECONDS)
         assert answer.result.report.unread != ()
@@ -109,7 +110,7 @@ async def test_a_load_never_waits_for_a_summary_beyond_its_deadline(url: str) ->
 
 
 async def test_the_time_of_the_model_does_not_count(url: str) -> None:
-    async with memory(scripted(), url, store={"timeout_seconds": 0.5}) as container:
+    async with service_parts(scripted(), url, store={"timeout_seconds": 0.5}) as container:
         manager = container.conversation_manager()
         async with manager.turn("s", Message.user("hello"), user_id=USER) as turn:
             await anyio.sleep(0.8)
@@ -122,7 +123,7 @@ async def test_the_time_of_the_model_does_not_count(url: str) -> None:
 
 @asynccontextmanager
 async def serving(url: str) -> AsyncGenerator[Service]:
-    async with memory(scripted(), url, **quick(search={"enabled": True})) as container:
+    async with service_parts(scripted(), url, **quick(search={"enabled": True})) as container:
         app = create_app(container, authenticator=who_says_so)
         await container.response_streams().open()
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)

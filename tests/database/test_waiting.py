@@ -17,13 +17,13 @@ import asyncpg
 import httpx2
 import pytest
 
-from reactor_memory import Message, Settings, StoreError, open_container
+from reactor_memory import Message, Settings, StoreError
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.schema import REVISION_TABLE
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from tests.scenes.troubled_databases import Answer, OwnServer, asked, asked_at_once, held, stalls
 from tests.server.callers import Service, who_says_so
 
@@ -40,10 +40,10 @@ _prefixes = count()
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncGenerator[Container]:
+async def opened(url: str) -> AsyncGenerator[ServiceContainer]:
     """Closing it, too, is over in time."""
     store = {"url": url, "auto_migrate": True, "timeout_seconds": LIMIT_SECONDS, "pool_size": POOL}
-    memory = open_container(Settings(store=store))  # type: ignore[arg-type]
+    memory = open_service_container(Settings(store=store))  # type: ignore[arg-type]
     container = await memory.__aenter__()
     try:
         yield container
@@ -151,7 +151,7 @@ class TestSqlite:
                 assert await callers.stored(99) == 2
 
 
-async def check_full(container: Container, limit: Any) -> None:
+async def check_full(container: ServiceContainer, limit: Any) -> None:
     callers = Callers(container.conversation_manager())
     await limit(1)
     saves = await callers.ask()
@@ -160,7 +160,7 @@ async def check_full(container: Container, limit: Any) -> None:
     await callers.check(saves)
 
 
-async def limit_pages(container: Container, pages: int) -> None:
+async def limit_pages(container: ServiceContainer, pages: int) -> None:
     """SQLite keeps at least the pages that it has."""
     database = cast("SqliteDatabase", container.database())
     writer = database._writer

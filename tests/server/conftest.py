@@ -10,8 +10,7 @@ import httpx2
 import pytest
 
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.server.callers import Service, who_says_so
 
@@ -30,16 +29,16 @@ def store_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-async def container(store_url: str) -> AsyncIterator[Container]:
+async def container(store_url: str) -> AsyncIterator[ServiceContainer]:
     settings = Settings(
         store={"url": store_url, "auto_migrate": True, "delete_grace_days": 30}, summary={"enabled": True}
     )
-    async with open_container(settings) as container:
+    async with open_service_container(settings) as container:
         yield container
 
 
 @pytest.fixture(scope="module")
-async def running(container: Container) -> AsyncIterator[Service]:
+async def running(container: ServiceContainer) -> AsyncIterator[Service]:
     app = create_app(container, authenticator=who_says_so)
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://service") as client:

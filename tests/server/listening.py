@@ -13,15 +13,14 @@ from reactor_memory.server.admission import admission_of
 from reactor_memory.server.development import DevelopmentIssuer
 from reactor_memory.server.process import address_listened_on, listening, metrics_listening, serve
 from reactor_memory.server.shutdown import Stop
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 
 
 class Listening:
     """A service that answers at `address` until `stop` is set, or the block ends."""
 
-    def __init__(self, container: Container, address: str, issuer: DevelopmentIssuer, stop: Stop) -> None:
+    def __init__(self, container: ServiceContainer, address: str, issuer: DevelopmentIssuer, stop: Stop) -> None:
         self.container = container
         self.address = address
         self.stop = stop
@@ -38,7 +37,7 @@ class Listening:
 
 @asynccontextmanager
 async def listening_service(
-    folder: Path, *, configure: Callable[[Container], None] | None = None, **sections: dict[str, Any]
+    folder: Path, *, configure: Callable[[ServiceContainer], None] | None = None, **sections: dict[str, Any]
 ) -> AsyncIterator[Listening]:
     url = f"sqlite:///{folder}/memory.db"
     settings = Settings(
@@ -46,7 +45,10 @@ async def listening_service(
     )
     issuer, stop = DevelopmentIssuer(), Stop(settings.http.shutdown_grace_seconds)
     with listening("127.0.0.1", 0) as listener, metrics_listening(settings.http) as metrics:
-        async with open_container(settings, configure=configure) as container, anyio.create_task_group() as tasks:
+        async with (
+            open_service_container(settings, configure=configure) as container,
+            anyio.create_task_group() as tasks,
+        ):
             admission = admission_of(
                 settings.auth, database=container.database(), clock=container.clock(), development=issuer
             )

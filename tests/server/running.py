@@ -14,8 +14,7 @@ from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
 from reactor_memory.server.development import DevelopmentIssuer
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 
 UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "failures_per_minute": 0}
@@ -24,7 +23,7 @@ UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "fai
 class RunningService:
     """An application over an open store. What it gives are headers: who they are sent with is who calls."""
 
-    def __init__(self, app: Litestar, container: Container, issuer: DevelopmentIssuer) -> None:
+    def __init__(self, app: Litestar, container: ServiceContainer, issuer: DevelopmentIssuer) -> None:
         self.app = app
         self.container = container
         self._issuer = issuer
@@ -60,7 +59,7 @@ async def running_service(url: str, **sections: dict[str, Any]) -> AsyncIterator
             "search": {"enabled": True, **sections.get("search", {})},
         }  # type: ignore[arg-type]
     )
-    async with open_container(settings) as container:
+    async with open_service_container(settings) as container:
         issuer = DevelopmentIssuer()
         admission = admission_of(
             settings.auth, database=container.database(), clock=container.clock(), development=issuer

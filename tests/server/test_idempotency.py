@@ -15,7 +15,7 @@ from reactor_memory.features.sharing.principals import AnsweredRequest, Principa
 from reactor_memory.server.idempotency import LEASE_MICROSECONDS, AnsweredRequests, KeyedRequest
 from reactor_memory.server.problems import ProblemError
 from reactor_memory.server.request_ids import HEADER as REQUEST_ID
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.doubles.scripted_database import ScriptedDatabase
 from tests.server.callers import Service
 
@@ -135,7 +135,7 @@ async def test_who_was_removed_does_not_get_the_first_answer_again(service: Serv
     assert (await bob.post(*requests[0], key="k0")).status_code == 201
 
 
-async def test_no_answer_keeps_id_of_a_user_who_was_erased(service: Service, container: Container) -> None:
+async def test_no_answer_keeps_id_of_a_user_who_was_erased(service: Service, container: ServiceContainer) -> None:
     bob = f'"{service.user}" of Köln'
     conversation = await service.created()
     members = f"/conversations/{conversation}/memberships"
@@ -158,7 +158,7 @@ async def test_no_answer_keeps_id_of_a_user_who_was_erased(service: Service, con
 
 
 @pytest.fixture
-def requests(container: Container) -> AnsweredRequests:
+def requests(container: ServiceContainer) -> AnsweredRequests:
     return AnsweredRequests(database=container.database(), access=container.access(), clock=container.clock())
 
 
@@ -229,7 +229,9 @@ def later(clock: Callable[[], int]) -> Callable[[], int]:
 Deed = Callable[[str | None], Awaitable[Any]]
 
 
-async def _done_by_the_dying_and_the_next(container: Container, asked: KeyedRequest, deed: Deed) -> tuple[Any, Any]:
+async def _done_by_the_dying_and_the_next(
+    container: ServiceContainer, asked: KeyedRequest, deed: Deed
+) -> tuple[Any, Any]:
     """What two attempts came to, of which the first died after the deed."""
     database, access, clock = container.database(), container.access(), container.clock()
     dying = AnsweredRequests(database=DyingDatabase(database), access=access, clock=clock)
@@ -248,7 +250,9 @@ async def _done_by_the_dying_and_the_next(container: Container, asked: KeyedRequ
     return first, second
 
 
-async def test_a_conversation_is_created_once_though_its_maker_died(container: Container, service: Service) -> None:
+async def test_a_conversation_is_created_once_though_its_maker_died(
+    container: ServiceContainer, service: Service
+) -> None:
     principal = Principal(user_id=service.user)
 
     async def create(request_key: str | None) -> str:
@@ -261,7 +265,9 @@ async def test_a_conversation_is_created_once_though_its_maker_died(container: C
     assert await titles(service) == ["A"]
 
 
-async def test_fork_and_offer_are_made_once_though_their_maker_died(container: Container, service: Service) -> None:
+async def test_fork_and_offer_are_made_once_though_their_maker_died(
+    container: ServiceContainer, service: Service
+) -> None:
     principal = Principal(user_id=service.user)
     conversation = await service.created()
     (said,) = await service.said(conversation, "hello")

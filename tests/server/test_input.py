@@ -11,7 +11,7 @@ import pytest
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.scenes.tables import each_row
 from tests.server.callers import Service, who_says_so
 
@@ -303,7 +303,7 @@ async def test_strange_ids_lead_nowhere(service: Service, conversation: str, str
         assert answer.status_code in (404, 405), (method, path, answer.text)
 
 
-async def answered(container: Container, path: str, query: bytes = b"") -> int:
+async def answered(container: ServiceContainer, path: str, query: bytes = b"") -> int:
     """The status of the answer to an address that no client would send."""
     sent: list[Any] = []
 
@@ -318,7 +318,7 @@ async def answered(container: Container, path: str, query: bytes = b"") -> int:
     return sent[0]["status"]
 
 
-async def test_an_address_without_end_is_refused_before_anybody_looks(container: Container) -> None:
+async def test_an_address_without_end_is_refused_before_anybody_looks(container: ServiceContainer) -> None:
     assert await answered(container, f"/v1/user/conversations/{'x' * 1_000_000}") == 414
     assert await answered(container, "/v1/user/conversations", b"query=" + b"x" * 1_000_000) == 414
     assert await answered(container, "/v1/health") == 200
@@ -366,7 +366,7 @@ async def test_a_member_of_any_id_is_changed_and_removed(service: Service, odd: 
 
 @each_row("odd", ODD_IDS)
 async def test_a_conversation_of_any_id_is_reached_by_every_path(
-    service: Service, container: Container, odd: str
+    service: Service, container: ServiceContainer, odd: str
 ) -> None:
     name = f"{service.user}:{odd}"
     await container.conversation_manager().save_history(name, [Message.user("hello")], user_id=service.user)
@@ -382,7 +382,9 @@ async def test_a_conversation_of_any_id_is_reached_by_every_path(
 
 
 @each_row("refused", REFUSED_IDS)
-async def test_an_id_that_no_path_can_hold_never_gets_in(service: Service, container: Container, refused: str) -> None:
+async def test_an_id_that_no_path_can_hold_never_gets_in(
+    service: Service, container: ServiceContainer, refused: str
+) -> None:
     conversation = await service.created()
     path = f"/conversations/{conversation}"
     assert told(await service.post(f"{path}/memberships", {"userId": refused, "accessLevel": "reader"})) == (

@@ -14,7 +14,7 @@ import pytest
 from reactor_memory.features.sharing import bodies
 from reactor_memory.server.app import create_app
 from reactor_memory.server.openapi import document, encoded_document
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.server.callers import Service, who_says_so
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ async def test_the_service_hands_it_out_to_anybody(service: Service) -> None:
     assert answer.content == encoded_document()
 
 
-def test_every_route_is_described(container: Container) -> None:
+def test_every_route_is_described(container: ServiceContainer) -> None:
     app = create_app(container, authenticator=who_says_so)
     served = {(route.path_format, method) for route in app.routes for method in route.methods}  # type: ignore[attr-defined]
     described = {(path, method.upper()) for path, method, _ in operations()}

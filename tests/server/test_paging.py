@@ -19,7 +19,7 @@ from reactor_memory.errors import PageTokenError
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import page_tokens
 from reactor_memory.server.paging import ListingTokens, PageTokens, ServiceTokens
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.scenes.stores import memory_database, sqlite_database
 from tests.scenes.tables import each_row
 from tests.server.callers import Service
@@ -206,7 +206,7 @@ async def test_a_token_of_another_conversation_or_filter_is_refused(service: Ser
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_page_token"), path
 
 
-async def test_the_address_of_the_database_signs_nothing(service: Service, container: Container) -> None:
+async def test_the_address_of_the_database_signs_nothing(service: Service, container: ServiceContainer) -> None:
     conversation = await service.created()
     url = container.settings().store.url
     secret = scrypt(url.encode(), salt=b"reactor-memory page token", n=2**14, r=8, p=1, dklen=32)
@@ -218,7 +218,7 @@ async def test_the_address_of_the_database_signs_nothing(service: Service, conta
 
 @each_row("position", [2**63, 10**30, -(10**30)])
 async def test_a_token_with_a_number_beyond_64_bits_is_refused(
-    service: Service, container: Container, position: int
+    service: Service, container: ServiceContainer, position: int
 ) -> None:
     conversation = await service.created()
     tokens = page_tokens(container.settings(), container.database())

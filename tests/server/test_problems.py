@@ -13,7 +13,7 @@ from litestar.exceptions import HTTPException
 from reactor_memory import errors
 from reactor_memory.server import app as application
 from reactor_memory.server.problems import KINDS, problem_of
-from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.service_container import ServiceContainer
 from tests.scenes.tables import each_row
 from tests.server.callers import Service
 
@@ -96,7 +96,7 @@ def test_codes_are_stable() -> None:
 
 
 @pytest.fixture
-async def failing(container: Container, monkeypatch: pytest.MonkeyPatch) -> Any:
+async def failing(container: ServiceContainer, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A service whose list of conversations fails, with a text that nobody may see."""
 
     async def fail(*given: Any, **options: Any) -> None:
@@ -202,7 +202,7 @@ async def test_who_takes_no_json_is_told(service: Service, accept: str) -> None:
 
 
 async def test_a_new_handler_needs_a_caller_unless_it_says_otherwise(
-    container: Container, monkeypatch: pytest.MonkeyPatch
+    container: ServiceContainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody can forget to ask who calls."""
 

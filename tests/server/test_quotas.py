@@ -15,8 +15,7 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.models import JsonObject
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.server.callers import Service
 
@@ -41,9 +40,9 @@ def store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture(scope="module")
-async def container(store_url: str) -> AsyncIterator[Container]:
+async def container(store_url: str) -> AsyncIterator[ServiceContainer]:
     store = {"url": store_url, "delete_grace_days": 30, "max_fork_depth": 2}
-    async with open_container(Settings(store=store, quotas=ROOM)) as container:
+    async with open_service_container(Settings(store=store, quotas=ROOM)) as container:
         yield container
 
 
@@ -128,7 +127,7 @@ async def test_stored_bytes_of_all_conversations_of_the_owner(service: Service) 
     assert kept
 
 
-async def test_stored_bytes_follow_messages_erasures_and_copies(service: Service, container: Container) -> None:
+async def test_stored_bytes_follow_messages_erasures_and_copies(service: Service, container: ServiceContainer) -> None:
     conversation = await service.created()
     await service.said(conversation, "a" * 1000, "\u00e9" * 1000)
     memory, database = container.conversation_manager(), container.needed_database()
@@ -138,7 +137,7 @@ async def test_stored_bytes_follow_messages_erasures_and_copies(service: Service
     await memory.save_history(conversation, [answer], user_id=service.user)
     stored = await bytes_of(database, service.user)
     assert 3500 < stored < 3800
-    async with open_container(Settings(store={"url": "memory://"})) as other:
+    async with open_service_container(Settings(store={"url": "memory://"})) as other:
         target = other.needed_database()
         await SessionCopier(database, target, clock=container.clock()).copy(lambda _: None)
         assert await bytes_of(target, service.user) == stored
@@ -159,7 +158,7 @@ async def bytes_of(database: Database, owner_id: str | None) -> int:
     return await database.read(stored)
 
 
-async def test_tokens_of_summarizers_on_a_day(service: Service, container: Container) -> None:
+async def test_tokens_of_summarizers_on_a_day(service: Service, container: ServiceContainer) -> None:
     one, other = await service.created(), await service.created()
     somebody = await service.of("somebody-who-spent-nothing").created()
     caps = container.spending_caps()

@@ -19,8 +19,7 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.server.guards import Connection
 from reactor_memory.server.readiness import NO_PROBES, Probe, Probes
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 from tests.server.listening import listening_service
@@ -37,7 +36,7 @@ async def ann(connection: Connection) -> Principal:
 @asynccontextmanager
 async def client_of(folder: Path, probes: Probes = NO_PROBES, **http: Any) -> AsyncIterator[AsyncTestClient[Any]]:
     settings = Settings(store={"url": f"sqlite:///{folder}/log.db"}, tokens={"counter": "estimate"}, http=http)
-    async with open_container(settings) as container:
+    async with open_service_container(settings) as container:
         app = create_app(container, authenticator=ann, probes=probes)
         async with AsyncTestClient(app) as client:
             yield client
@@ -138,7 +137,7 @@ class Background:
 async def test_background_work_ends_at_once_requests_after_the_delay(tmp_path: Path) -> None:
     background = Background()
 
-    def configure(container: Container) -> None:
+    def configure(container: ServiceContainer) -> None:
         container.background_work.override(providers.Object(background))
 
     async with (

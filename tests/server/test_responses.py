@@ -14,11 +14,10 @@ from dependency_injector import providers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reactor_memory import Container
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.testing import FakeClock
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.server.sse import agent, open_stream, serving, text_until_end, user, who_says_so
 
@@ -40,7 +39,7 @@ ANN, BOT = user("ann"), agent("bot", of="ann")
 
 class Service(NamedTuple):
     client: httpx2.AsyncClient
-    container: Container
+    container: ServiceContainer
     clock: FakeClock
 
     async def begin(self, owner: str = "ann", agent_name: str | None = None) -> str:
@@ -127,7 +126,9 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
         store={"url": f"sqlite:///{tmp_path_factory.mktemp('responses')}/log.db"}, streams=STREAMS, clock="system"
     )
     async with (
-        open_container(chosen, configure=lambda parts: parts.clock.override(providers.Object(clock))) as container,
+        open_service_container(
+            chosen, configure=lambda parts: parts.clock.override(providers.Object(clock))
+        ) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
         httpx2.AsyncClient(base_url=url) as client,
     ):
@@ -600,7 +601,7 @@ class TestWithoutStreams:
     async def test_every_call_says_so_to_members_only(self, tmp_path: Path) -> None:
         chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams={"backend": "none"})
         async with (
-            open_container(chosen) as container,
+            open_service_container(chosen) as container,
             serving(create_app(container, authenticator=who_says_so)) as url,
             httpx2.AsyncClient(base_url=url) as client,
         ):
@@ -624,7 +625,7 @@ class TestADrain:
     async def test_streams_end_so_that_clients_connect_to_another_process(self, tmp_path: Path) -> None:
         chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})
         async with (
-            open_container(chosen) as container,
+            open_service_container(chosen) as container,
             serving(create_app(container, authenticator=who_says_so)) as url,
             httpx2.AsyncClient(base_url=url) as client,
         ):

@@ -14,8 +14,7 @@ from reactor_memory.features.sharing.access import agents_of
 from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.testing import append_messages
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.doubles.fake_embedder import FakeEmbedder
 from tests.server.callers import Service
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.anyio
 class Searchers:
     """The service, and what its users do."""
 
-    def __init__(self, running: Service, container: Container, embedder: FakeEmbedder) -> None:
+    def __init__(self, running: Service, container: ServiceContainer, embedder: FakeEmbedder) -> None:
         self.running = running
         self.container = container
         self.embedder = embedder
@@ -68,18 +67,18 @@ def embedder() -> FakeEmbedder:
 
 
 @pytest.fixture(scope="module")
-async def container(store_url: str, embedder: FakeEmbedder) -> AsyncIterator[Container]:
+async def container(store_url: str, embedder: FakeEmbedder) -> AsyncIterator[ServiceContainer]:
     settings = Settings(
         store={"url": store_url, "delete_grace_days": 30},
         summary={"enabled": True},
         search={"enabled": True, "sweep_seconds": 3600},
     )
-    async with open_container(settings, configure=lambda parts: parts.embedder.override(embedder)) as container:
+    async with open_service_container(settings, configure=lambda parts: parts.embedder.override(embedder)) as container:
         yield container
 
 
 @pytest.fixture
-def service(running: Service, container: Container, embedder: FakeEmbedder) -> Searchers:
+def service(running: Service, container: ServiceContainer, embedder: FakeEmbedder) -> Searchers:
     embedder.failure = None
     return Searchers(running, container, embedder)
 

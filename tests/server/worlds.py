@@ -16,8 +16,7 @@ from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operat
 from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.signing import AUDIENCE, ISSUER, SECRET, token
 from tests.server.authorization import WHO
@@ -69,7 +68,7 @@ class World:
 class Staged:
     """The running service, and what each of `WHO` sends along."""
 
-    container: Container
+    container: ServiceContainer
     client: AsyncTestClient[Any]
     headers: Mapping[str, Mapping[str, str]]
 
@@ -144,7 +143,7 @@ async def staged(store_url: str) -> AsyncGenerator[Staged]:
             "failures_per_minute": 0,
         },
     )
-    async with open_container(settings) as container:
+    async with open_service_container(settings) as container:
         headers = await _credentials(container)
         door = admission_of(settings.auth, database=container.database(), clock=container.clock())
         async with AsyncTestClient(create_app(container, authenticator=door)) as client:
@@ -155,7 +154,7 @@ def _issuer(name: str, prefix: str) -> dict[str, str]:
     return {"issuer": name, "audience": AUDIENCE, "algorithm": "HS256", "secret": SECRET, "user_prefix": prefix}
 
 
-async def _credentials(container: Container) -> dict[str, dict[str, str]]:
+async def _credentials(container: ServiceContainer) -> dict[str, dict[str, str]]:
     async def key(client_id: str, agent_name: str, *operations: Operation) -> dict[str, str]:
         grant = Grant(agent_names=(agent_name,), operations=operations)
         made = new_key(client_id, grant, now=container.clock()())

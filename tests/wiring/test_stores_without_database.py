@@ -12,9 +12,8 @@ from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.server.api_keys import KeyRing, new_key
 from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
-from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.plugins import WITHOUT_DATABASE
+from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
 from reactor_memory.wiring.stores import conditions_of
 from tests.doubles.plugged_store import PLAIN, plug_in_plain_store
@@ -31,12 +30,12 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in_plain_store(monkeypatch)
 
 
-async def find_key(container: Container) -> object:
+async def find_key(container: ServiceContainer) -> object:
     text = new_key("bot", Grant(), now=1).text
     return await KeyRing(container.database(), clock=container.clock()).find(text)
 
 
-async def repeat_request(container: Container) -> object:
+async def repeat_request(container: ServiceContainer) -> object:
     requests = AnsweredRequests(database=container.database(), access=container.access(), clock=container.clock())
 
     async def deed(request_key: str | None) -> None:
@@ -58,14 +57,14 @@ async def repeat_request(container: Container) -> object:
         repeat_request,
     ],
 )
-async def test_what_needs_a_database_refuses(use: Callable[[Container], Awaitable[object]]) -> None:
-    async with open_container(Settings(store={"url": PLAIN})) as container:
+async def test_what_needs_a_database_refuses(use: Callable[[ServiceContainer], Awaitable[object]]) -> None:
+    async with open_service_container(Settings(store={"url": PLAIN})) as container:
         with pytest.raises(ConfigurationError, match=REFUSAL):
             await use(container)
 
 
 async def test_the_log_works_and_nothing_is_streamed() -> None:
-    async with open_container(Settings(store={"url": PLAIN})) as container:
+    async with open_service_container(Settings(store={"url": PLAIN})) as container:
         await container.conversation_manager().save_history("s", [Message.user("a cat")], user_id="ann")
         loaded = await container.conversation_manager().load_history("s", user_id="ann")
         assert [message.content for message in loaded.messages] == ["a cat"]
@@ -74,7 +73,7 @@ async def test_the_log_works_and_nothing_is_streamed() -> None:
 
 async def test_search_that_is_switched_on_is_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match=r"search\.enabled: needs a database"):
-        async with open_container(Settings(store={"url": PLAIN}, search={"enabled": True})):
+        async with open_service_container(Settings(store={"url": PLAIN}, search={"enabled": True})):
             raise AssertionError
 
 

@@ -1,0 +1,105 @@
+"""What the service has beside a memory: conversations that people share, and responses while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from dependency_injector import providers
+
+from reactor_memory.wiring.container import Container
+from reactor_memory.wiring.opening import opened
+from reactor_memory.wiring.selection import imported, message_limits
+from reactor_memory.wiring.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.features.responses.response_streams import ResponseStreams
+    from reactor_memory.features.sharing.access import Access
+    from reactor_memory.features.sharing.audit import Audit
+    from reactor_memory.features.sharing.conversations import Conversations
+    from reactor_memory.features.sharing.members import Sharing
+    from reactor_memory.features.sharing.messages import Messages
+    from reactor_memory.features.sharing.models import Quotas
+    from reactor_memory.features.sharing.summaries import Summaries
+
+
+@asynccontextmanager
+async def open_service_container(
+    settings: Settings | None = None, *, configure: Callable[[ServiceContainer], None] | None = None
+) -> AsyncGenerator[ServiceContainer]:
+    """As `open_container`, with the parts of the service."""
+    container = ServiceContainer(settings=settings if settings is not None else Settings())
+    async with opened(container, configure):
+        yield container
+
+
+def quotas_of(settings: Settings) -> Quotas:
+    from reactor_memory.features.sharing.models import Quotas
+
+    asked = settings.quotas
+    return Quotas(
+        max_conversations=asked.max_conversations,
+        max_forks=asked.max_forks,
+        max_members=asked.max_members,
+        max_stored_bytes=asked.max_stored_bytes,
+    )
+
+
+class ServiceContainer(Container):
+    """A `Container` with the parts of the service."""
+
+    audit: providers.Singleton[Audit] = providers.Singleton(
+        imported("reactor_memory.features.sharing.audit:Audit"), database=Container.database, clock=Container.clock
+    )
+    access: providers.Singleton[Access] = providers.Singleton(
+        imported("reactor_memory.features.sharing.access:Access"), database=Container.database, audit=audit
+    )
+    quotas = providers.Callable(quotas_of, Container.settings)
+    conversations: providers.Singleton[Conversations] = providers.Singleton(
+        imported("reactor_memory.features.sharing.conversations:Conversations"),
+        access=access,
+        database=Container.database,
+        manager=Container.conversation_manager,
+        background=Container.background_work,
+        audit=audit,
+        clock=Container.clock,
+        limits=providers.Callable(message_limits, Container.settings),
+        max_fork_depth=Container.settings.provided.store.max_fork_depth,
+        quotas=quotas,
+        purge=Container.is_purging,
+        forget_in=Container.forget_in,
+    )
+    shared_messages: providers.Singleton[Messages] = providers.Singleton(
+        imported("reactor_memory.features.sharing.messages:Messages"),
+        access=access,
+        database=Container.database,
+        manager=Container.conversation_manager,
+        quotas=quotas,
+    )
+    posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
+        imported("reactor_memory.features.sharing.summaries:Summaries"),
+        access=access,
+        database=Container.database,
+        poster=Container.summary_poster,
+        quotas=quotas,
+    )
+    sharing: providers.Singleton[Sharing] = providers.Singleton(
+        imported("reactor_memory.features.sharing.members:Sharing"),
+        access=access,
+        database=Container.database,
+        audit=audit,
+        clock=Container.clock,
+        quotas=quotas,
+    )
+
+    response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
+        imported("reactor_memory.features.responses.response_streams:ResponseStreams"),
+        access=access,
+        database=Container.database,
+        backend=providers.Singleton(
+            imported("reactor_memory.wiring.responses:stream_backend_of"), Container.response_store, Container.settings
+        ),
+        clock=Container.clock,
+        options=providers.Callable(imported("reactor_memory.wiring.responses:stream_options"), Container.settings),
+    )
