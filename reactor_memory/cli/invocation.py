@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.models import SessionPage
     from reactor_memory.wiring.container import Container
+    from reactor_memory.wiring.service_settings import ServiceSettings
     from reactor_memory.wiring.setting_differences import SettingDifference
     from reactor_memory.wiring.settings import Settings
 
@@ -39,13 +40,13 @@ class Invocation:
     differences: tuple[SettingDifference, ...] = ()
     """What counts otherwise than for the agent, after `memory_of_agent`."""
 
-    def settings(self, **sections: Any) -> Settings:
-        """The settings, with what the options and the command decide on top."""
-        from reactor_memory.wiring.settings import Settings
+    def settings(self, **sections: Any) -> ServiceSettings:
+        """The settings, with what the options and the command decide on top; those of the service are checked, too."""
+        from reactor_memory.wiring.service_settings import ServiceSettings
 
         if self.store is not None:
             sections["store"] = {**sections.get("store", {}), "url": self.store}
-        return Settings(**sections)
+        return ServiceSettings(**sections)
 
     @asynccontextmanager
     async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:

@@ -17,7 +17,7 @@ from reactor_memory.text.documents import page
 if TYPE_CHECKING:
     from reactor_memory.server.development import DevelopmentIssuer
     from reactor_memory.wiring.container import Container
-    from reactor_memory.wiring.settings import Settings
+    from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 @click.command()
@@ -81,7 +81,7 @@ NEVER_INLINE = "never"
 """A disk that hangs must hold up the request that reads it, not all of them."""
 
 
-def service_settings(invocation: Invocation, host: str | None, port: int | None) -> Settings:
+def service_settings(invocation: Invocation, host: str | None, port: int | None) -> ServiceSettings:
     """The settings, with the defaults of a service where nothing else is set."""
     options = {"http.host": host, "http.port": port, "store.inline_loads": NEVER_INLINE}
     chosen = {key: value for key, value in options.items() if value is not None}

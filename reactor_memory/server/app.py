@@ -25,7 +25,7 @@ from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
 from reactor_memory.server.routes import Parts, routers
 from reactor_memory.wiring.service_container import ServiceContainer
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 def create_app(container: ServiceContainer, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
@@ -33,7 +33,7 @@ def create_app(container: ServiceContainer, *, authenticator: Authenticator, pro
 
     `authenticator` says who calls, `probes` what readiness asks.
     """
-    settings = container.settings()
+    settings = container.service_settings()
     http = settings.http
     app = Litestar(
         route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
@@ -57,7 +57,7 @@ def create_app(container: ServiceContainer, *, authenticator: Authenticator, pro
 
 def parts_of(container: ServiceContainer) -> Parts:
     """What controllers may declare, each made when the first one asks for it."""
-    settings = container.settings()
+    settings = container.service_settings()
     return {
         "conversations": container.conversations,
         "messages": container.shared_messages,
@@ -75,7 +75,7 @@ def parts_of(container: ServiceContainer) -> Parts:
     }
 
 
-def page_tokens(settings: Settings, database: Database) -> ServiceTokens:
+def page_tokens(settings: ServiceSettings, database: Database) -> ServiceTokens:
     given = settings.http.token_secret
     return ServiceTokens(None if given is None else given.get_secret_value(), database)
 

@@ -33,7 +33,7 @@ from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, 
 from reactor_memory.server.slow_bodies import BoundedBodies
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.service_sections import HttpSettings
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 
 log = logging.getLogger(__name__)
 
@@ -91,14 +91,14 @@ def probes_of(container: ServiceContainer, admission: Admission) -> Probes:
     responses = container.response_store()
     if responses is not None and container.where_responses_are() == "elsewhere":
         probes["streams"] = lambda: responses.get_response(_NOBODYS_SESSION, "ready")
-    return Probes(probes, timeout_seconds=container.settings().http.ready_timeout_seconds)
+    return Probes(probes, timeout_seconds=container.service_settings().http.ready_timeout_seconds)
 
 
 def observed_app(
     container: ServiceContainer, admission: Admission, probes: Probes, observers: Sequence[Observer]
 ) -> ASGIApp:
     """The service with everything that a request passes on its way."""
-    settings = container.settings()
+    settings = container.service_settings()
     app: ASGIApp = create_app(container, authenticator=admission, probes=probes)
     app = BoundedBodies(app, settings.http.body_timeout_seconds)
     if settings.telemetry.enabled:
@@ -129,7 +129,7 @@ def _server(app: ASGIApp, http: HttpSettings, stop: Stop, *, lifespan: Literal["
 
 
 async def run(
-    settings: Settings,
+    settings: ServiceSettings,
     *,
     development: DevelopmentIssuer | None = None,
     ready: Callable[[ServiceContainer, str], None] | None = None,
@@ -174,7 +174,7 @@ async def serve(
     metrics: socket.socket | None = None,
 ) -> None:
     """Answer requests until `stop` is set and everything that was begun has ended. Those at `metrics` get metrics."""
-    settings = container.settings()
+    settings = container.service_settings()
     probes = probes_of(container, admission)
     async with anyio.create_task_group() as beside:
         observers = _observe(container, beside, metrics, stop)
@@ -196,7 +196,7 @@ async def _end_serving(container: ServiceContainer, server: Server, probes: Prob
     await stop.wait()
     log.info("stopping")
     probes.stop()
-    await anyio.sleep(container.settings().http.drain_delay_seconds)
+    await anyio.sleep(container.service_settings().http.drain_delay_seconds)
     server.should_exit = True
     container.response_streams().drain()
 
@@ -212,7 +212,7 @@ def _observe(
 
     metrics = ServiceMetrics(GAUGES, Readings(container).read)
     log.info("metrics", extra={"address": f"{address_listened_on(listener)}/metrics"})
-    server = _server(metrics_app(metrics), container.settings().http, stop, lifespan="off")
+    server = _server(metrics_app(metrics), container.service_settings().http, stop, lifespan="off")
     tasks.start_soon(_serve_metrics, server, listener)
     return (metrics,)
 

@@ -23,7 +23,7 @@ import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ RESERVED_SECONDS = 2.0
 _LAST_WORDS_SECONDS = 0.5
 
 
-def check_grace(settings: Settings) -> None:
+def check_grace(settings: ServiceSettings) -> None:
     """Raises `ConfigurationError` if what has to end takes longer than it may."""
     http, background = settings.http, settings.background
     least = max(http.drain_delay_seconds + 1, background.close_grace_seconds) + RESERVED_SECONDS

@@ -333,6 +333,42 @@ class SearchSettings(Section):
         return self
 
 
+class QuotaSettings(Section):
+    """What one user may have in the service. 0: as much as they like."""
+
+    prefix = "quotas"
+
+    max_conversations: NonNegativeInt = 0
+    max_forks: NonNegativeInt = 0
+    max_members: NonNegativeInt = 0
+    max_stored_bytes: NonNegativeInt = 0
+    max_summary_tokens_per_day: NonNegativeInt = 0
+
+
+class StreamSettings(Section):
+    """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
+
+    prefix = "streams"
+
+    backend: PluginName = "database"
+    redis_url: SecretStr | None = None
+    expires_seconds: PositiveFloat = 120
+    keep_seconds: PositiveFloat = 3600
+    max_bytes: PositiveInt = 4 * 1024 * 1024
+    max_pieces: PositiveInt = 100_000
+    poll_min_seconds: PositiveFloat = 0.05
+    poll_max_seconds: PositiveFloat = 1
+    recheck_seconds: PositiveFloat = 30
+    heartbeat_seconds: PositiveFloat = 15
+    max_open_per_caller: PositiveInt = 50
+
+    @model_validator(mode="after")
+    def _polls_less_and_less(self) -> Self:
+        if self.poll_min_seconds > self.poll_max_seconds:
+            raise self._refuse("poll_min_seconds", "must not be more than streams.poll_max_seconds")
+        return self
+
+
 class PluginSettings(Section):
     """Installed plug-ins: whether to load any, which ones not, and their own options by plug-in name."""
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from dependency_injector import providers
 
+from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import opened
 from reactor_memory.wiring.selection import imported, message_limits
+from reactor_memory.wiring.service_settings import ServiceSettings
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,9 +31,16 @@ async def open_service_container(
     settings: Settings | None = None, *, configure: Callable[[ServiceContainer], None] | None = None
 ) -> AsyncGenerator[ServiceContainer]:
     """As `open_container`, with the parts of the service."""
-    container = ServiceContainer(settings=settings if settings is not None else Settings())
+    container = ServiceContainer(settings=settings if settings is not None else ServiceSettings())
     async with opened(container, configure):
         yield container
+
+
+def settings_of_service(settings: Settings) -> ServiceSettings:
+    """Raises `ConfigurationError` for settings of a memory alone."""
+    if not isinstance(settings, ServiceSettings):
+        raise ConfigurationError("http", "the service needs ServiceSettings, which have the sections auth and http")
+    return settings
 
 
 def quotas_of(settings: Settings) -> Quotas:
@@ -47,7 +56,9 @@ def quotas_of(settings: Settings) -> Quotas:
 
 
 class ServiceContainer(Container):
-    """A `Container` with the parts of the service."""
+    """A `Container` with the parts of the service. What serves them over HTTP needs `ServiceSettings`."""
+
+    service_settings = providers.Callable(settings_of_service, Container.settings)
 
     audit: providers.Singleton[Audit] = providers.Singleton(
         imported("reactor_memory.features.sharing.audit:Audit"), database=Container.database, clock=Container.clock

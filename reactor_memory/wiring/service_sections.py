@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
@@ -16,13 +19,28 @@ from pydantic import (
     SecretStr,
     model_validator,
 )
+from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.text.addresses import is_loopback
-from reactor_memory.wiring.setting_values import Origins, PluginName, Port, Section, WebUrl
+from reactor_memory.wiring.setting_values import Section, WebUrl, names_of, web_url
+
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 
 SHORTEST_SECRET = 32
 """Bytes of a secret that signs tokens: it must not be found by trying."""
+
+
+def _origin(text: str) -> str:
+    """An origin as browsers send it, so that comparing texts is enough."""
+    origin = web_url(text.strip())
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError("must be an origin as browsers send it, such as https://app.example: in lower case, no path")
+    return origin
+
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(names_of)]
 
 
 class IssuerSettings(BaseModel):
@@ -134,39 +152,3 @@ class HttpSettings(Section):
     shutdown_grace_seconds: PositiveFloat = 20
     metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     metrics_port: Port | None = None
-
-
-class QuotaSettings(Section):
-    """What one user may have in the service. 0: as much as they like."""
-
-    prefix = "quotas"
-
-    max_conversations: NonNegativeInt = 0
-    max_forks: NonNegativeInt = 0
-    max_members: NonNegativeInt = 0
-    max_stored_bytes: NonNegativeInt = 0
-    max_summary_tokens_per_day: NonNegativeInt = 0
-
-
-class StreamSettings(Section):
-    """Responses that are being written: where their pieces are kept, for how long, and how readers follow them."""
-
-    prefix = "streams"
-
-    backend: PluginName = "database"
-    redis_url: SecretStr | None = None
-    expires_seconds: PositiveFloat = 120
-    keep_seconds: PositiveFloat = 3600
-    max_bytes: PositiveInt = 4 * 1024 * 1024
-    max_pieces: PositiveInt = 100_000
-    poll_min_seconds: PositiveFloat = 0.05
-    poll_max_seconds: PositiveFloat = 1
-    recheck_seconds: PositiveFloat = 30
-    heartbeat_seconds: PositiveFloat = 15
-    max_open_per_caller: PositiveInt = 50
-
-    @model_validator(mode="after")
-    def _polls_less_and_less(self) -> Self:
-        if self.poll_min_seconds > self.poll_max_seconds:
-            raise self._refuse("poll_min_seconds", "must not be more than streams.poll_max_seconds")
-        return self

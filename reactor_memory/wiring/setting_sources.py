@@ -28,6 +28,9 @@ WITHOUT_FACTS = ("take_last", "progressive")
 SECTION_ALIASES = {"summarization": "tiers"}
 """Other names of sections, in files and in the constructor."""
 
+OF_THE_SERVICE = ("auth", "http")
+"""Sections that `ServiceSettings` have, too."""
+
 ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"
 CONFIG_VARIABLE = "REACTOR_MEMORY_CONFIG"
 DEFAULT_FILE = Path("config/reactor-memory.yaml")
@@ -46,7 +49,10 @@ belongs: with the provider ``openai`` and its own address. With that provider no
 """
 
 
-def from_constructor(values: Mapping[str, Any]) -> dict[str, Any]:
+def from_constructor(values: Mapping[str, Any], settings_type: type[BaseSettings]) -> dict[str, Any]:
+    for name in OF_THE_SERVICE:
+        if name in values and name not in settings_type.model_fields:
+            raise ConfigurationError(name, "is read by the service alone: give it to ServiceSettings")
     given = {key: _set_fields(value) if isinstance(value, Section) else value for key, value in values.items()}
     return _with_own_names(given)
 
@@ -88,14 +94,14 @@ def from_usual_variables(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_variables(names: Iterable[str], settings_type: type[BaseSettings]) -> None:
     """Refuse variables of ours that name no section; what stands below a section is checked with its values."""
-    sections = [ENVIRONMENT_PREFIX + name.upper() for name in settings_type.model_fields]
+    sections = [ENVIRONMENT_PREFIX + name.upper() for name in (*settings_type.model_fields, *OF_THE_SERVICE)]
     for name in names:
         if name != CONFIG_VARIABLE and name.split("__")[0] not in sections:
             known = [ENVIRONMENT_PREFIX + key.upper().replace(".", "__") for key in known_keys(settings_type)]
             raise ConfigurationError(name, f"is no setting{suggestion(name, [*known, CONFIG_VARIABLE])}")
 
 
-def from_file() -> dict[str, Any]:
+def from_file(settings_type: type[BaseSettings]) -> dict[str, Any]:
     named = os.environ.get(CONFIG_VARIABLE)
     path = Path(named) if named else DEFAULT_FILE
     if not named and not path.exists():
@@ -103,7 +109,9 @@ def from_file() -> dict[str, Any]:
     from reactor_memory.wiring.settings_file import sections_in  # with it comes YAML, which takes 28 ms
 
     try:
-        return _with_own_names(sections_in(path, ROOT_KEY))
+        sections = _with_own_names(sections_in(path, ROOT_KEY))
+        others = {name for name in OF_THE_SERVICE if name not in settings_type.model_fields}
+        return {name: section for name, section in sections.items() if name not in others}
     except OSError as error:
         field = CONFIG_VARIABLE if named else str(path)
         raise ConfigurationError(field, f"cannot read {path}: {error.strerror}") from None

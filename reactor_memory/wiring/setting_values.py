@@ -38,7 +38,6 @@ _QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
-_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
 
@@ -80,7 +79,7 @@ def _masked_options(options: Any, name: str = "") -> Any:
     return masked_url(options) if isinstance(options, str) else options
 
 
-def _web_url(text: str) -> str:
+def web_url(text: str) -> str:
     if not _WEB_URL.match(text):
         raise ValueError("must begin with http:// or https:// and a host")
     if _MORE_THAN_ADDRESS.search(text):
@@ -96,14 +95,6 @@ def _file_mode(value: Any) -> Any:
     return value
 
 
-def _origin(text: str) -> str:
-    """An origin as browsers send it, so that comparing texts is enough."""
-    origin = _web_url(text.strip())
-    if not _ORIGIN.fullmatch(origin):
-        raise ValueError("must be an origin as browsers send it, such as https://app.example: in lower case, no path")
-    return origin
-
-
 def _has_host_and_port(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -112,7 +103,7 @@ def _has_host_and_port(url: str) -> bool:
         return False
 
 
-def _names(value: Any) -> Any:
+def names_of(value: Any) -> Any:
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -126,12 +117,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
 StoreUrl = Annotated[str, AfterValidator(_store_url), PlainSerializer(_dumped_url)]
 PluginOptions = Annotated[dict[PluginName, dict[str, Any]], PlainSerializer(_dumped_options)]
-PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(_names)]
+PluginNames = Annotated[tuple[PluginName, ...], NoDecode, BeforeValidator(names_of)]
 FileMode = Annotated[str, BeforeValidator(_file_mode)]
-WebUrl = Annotated[str, AfterValidator(_web_url)]
+WebUrl = Annotated[str, AfterValidator(web_url)]
 Prompt = Annotated[str, AfterValidator(_prompt)]
-Port = Annotated[int, Field(ge=0, le=65535)]
-Origins = Annotated[tuple[Annotated[str, AfterValidator(_origin)], ...], NoDecode, BeforeValidator(_names)]
 
 
 class Section(BaseModel):

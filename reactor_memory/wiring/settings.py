@@ -22,15 +22,16 @@ from reactor_memory.wiring.sections import (
     NotesSettings,
     PluginSettings,
     PriceSettings,
+    QuotaSettings,
     SearchSettings,
     StoreSettings,
+    StreamSettings,
     SummarySettings,
     TelemetrySettings,
     TierSettings,
     TokenSettings,
     chat_memory_by_name,
 )
-from reactor_memory.wiring.service_sections import AuthSettings, HttpSettings, QuotaSettings, StreamSettings
 from reactor_memory.wiring.setting_sources import (
     ENVIRONMENT_PREFIX,
     defaults_beside,
@@ -61,10 +62,12 @@ class EffectiveSetting(NamedTuple):
 
 
 class Settings(BaseSettings):
-    """All settings. A section is given as its class or as a mapping: ``Settings(summary={"enabled": True})``.
+    """The settings of a memory. A section is given as its class or a mapping: ``Settings(summary={"enabled": True})``.
 
     No secret is in its repr, nor in what `model_dump` and `model_dump_json` give: there passwords in addresses, and
     options of plug-ins that are secrets by their names, are masked.
+
+    What only the service reads (`ServiceSettings`) may stand in the same file and environment.
 
     Raises `ConfigurationError` for a key that is unknown and for a value that is impossible.
     """
@@ -91,8 +94,6 @@ class Settings(BaseSettings):
     telemetry: TelemetrySettings = TelemetrySettings()
     prices: PriceSettings = PriceSettings()
     chat: ChatSettings = ChatSettings()
-    auth: AuthSettings = AuthSettings()
-    http: HttpSettings = HttpSettings()
     quotas: QuotaSettings = QuotaSettings()
     streams: StreamSettings = StreamSettings()
     search: SearchSettings = SearchSettings()
@@ -110,7 +111,8 @@ class Settings(BaseSettings):
         return self
 
     def __init__(self, **values: Any) -> None:
-        sources = from_file(), from_environment(type(self)), from_constructor(values)
+        kind = type(self)
+        sources = from_file(kind), from_environment(kind), from_constructor(values, kind)
         file, environment, given = map(_with_names, sources)
         usual = from_usual_variables(merged([file, environment, given]))
         layers = {"file": file, "environment": merged([usual, environment]), "constructor": given}
@@ -118,7 +120,7 @@ class Settings(BaseSettings):
         try:
             super().__init__(**merged([defaults_beside(merged(layers.values())), *layers.values()]))
         except ValidationError as error:
-            raise _located(configuration_error(error, known_keys(type(self))), origins) from None
+            raise _located(configuration_error(error, known_keys(kind)), origins) from None
         except ConfigurationError as error:
             raise _located(error, origins) from None
         self._origins.update(origins)

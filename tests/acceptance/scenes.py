@@ -13,12 +13,17 @@ from reactor_memory import Container, ConversationManager, Memory, Message, Sett
 from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.testing import ScriptedSummarizer
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
+from reactor_memory.wiring.service_settings import ServiceSettings
 
 USER = "alice"
 
 
 def settings(url: str = "memory://", **sections: Any) -> Settings:
     """Summaries on, back-off short, nothing looked for unasked, everything else as shipped; `sections` on top."""
+    return Settings(**_values(url, sections))
+
+
+def _values(url: str, sections: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {
         "store": {"url": url},
         "summary": {"enabled": True},
@@ -27,7 +32,7 @@ def settings(url: str = "memory://", **sections: Any) -> Settings:
     }
     for name, section in sections.items():
         values[name] = {**values.get(name, {}), **section}
-    return Settings(**values)
+    return values
 
 
 @asynccontextmanager
@@ -55,7 +60,8 @@ async def service_parts(
     summarizer: ScriptedSummarizer, url: str = "memory://", **sections: Any
 ) -> AsyncGenerator[ServiceContainer]:
     """The container of a service whose summarizer is `summarizer`."""
-    async with open_service_container(settings(url, **sections), configure=summarized_by(summarizer)) as container:
+    chosen = ServiceSettings(**_values(url, sections))
+    async with open_service_container(chosen, configure=summarized_by(summarizer)) as container:
         yield container
 
 

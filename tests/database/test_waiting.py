@@ -17,13 +17,14 @@ import asyncpg
 import httpx2
 import pytest
 
-from reactor_memory import Message, Settings, StoreError
+from reactor_memory import Message, StoreError
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.schema import REVISION_TABLE
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.scenes.troubled_databases import Answer, OwnServer, asked, asked_at_once, held, stalls
 from tests.server.callers import Service, who_says_so
 
@@ -43,7 +44,7 @@ _prefixes = count()
 async def opened(url: str) -> AsyncGenerator[ServiceContainer]:
     """Closing it, too, is over in time."""
     store = {"url": url, "auto_migrate": True, "timeout_seconds": LIMIT_SECONDS, "pool_size": POOL}
-    memory = open_service_container(Settings(store=store))  # type: ignore[arg-type]
+    memory = open_service_container(ServiceSettings(store=store))  # type: ignore[arg-type]
     container = await memory.__aenter__()
     try:
         yield container

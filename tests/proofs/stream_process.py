@@ -11,13 +11,13 @@ import sys
 
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.service_container import open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.sse import serving, who_says_so
 
 
 async def main(store_url: str) -> None:
     async with (
-        open_service_container(Settings(store={"url": store_url})) as container,
+        open_service_container(ServiceSettings(store={"url": store_url})) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,
     ):
         print(f"serving {url}", flush=True)

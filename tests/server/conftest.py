@@ -11,7 +11,7 @@ import pytest
 
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.callers import Service, who_says_so
 
 _numbers = count()
@@ -30,7 +30,7 @@ def store_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 async def container(store_url: str) -> AsyncIterator[ServiceContainer]:
-    settings = Settings(
+    settings = ServiceSettings(
         store={"url": store_url, "auto_migrate": True, "delete_grace_days": 30}, summary={"enabled": True}
     )
     async with open_service_container(settings) as container:

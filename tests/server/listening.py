@@ -14,7 +14,7 @@ from reactor_memory.server.development import DevelopmentIssuer
 from reactor_memory.server.process import address_listened_on, listening, metrics_listening, serve
 from reactor_memory.server.shutdown import Stop
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 class Listening:
@@ -40,7 +40,7 @@ async def listening_service(
     folder: Path, *, configure: Callable[[ServiceContainer], None] | None = None, **sections: dict[str, Any]
 ) -> AsyncIterator[Listening]:
     url = f"sqlite:///{folder}/memory.db"
-    settings = Settings(
+    settings = ServiceSettings(
         **{"store": {"url": url}, "background": {"enabled": False}, "tokens": {"counter": "estimate"}, **sections}
     )
     issuer, stop = DevelopmentIssuer(), Stop(settings.http.shutdown_grace_seconds)

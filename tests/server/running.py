@@ -15,7 +15,7 @@ from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
 from reactor_memory.server.development import DevelopmentIssuer
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 
 UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "failures_per_minute": 0}
 
@@ -50,7 +50,7 @@ class RunningService:
 @asynccontextmanager
 async def running_service(url: str, **sections: dict[str, Any]) -> AsyncIterator[RunningService]:
     """The service over the store at `url`, as `serve` sets it up. `sections` are settings."""
-    settings = Settings(
+    settings = ServiceSettings(
         **{
             "auth": UNLIMITED,
             **sections,

@@ -11,7 +11,9 @@ from reactor_memory.server.admission import Admission, admission_of, require_cal
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.development import DevelopmentIssuer, require_loopback
 from reactor_memory.testing import FakeClock
+from reactor_memory.wiring.service_container import ServiceContainer
 from reactor_memory.wiring.service_sections import AuthSettings
+from reactor_memory.wiring.settings import Settings
 from tests.doubles.fake_key_server import FakeKeyServer
 from tests.doubles.scripted_database import ScriptedDatabase
 from tests.scenes.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token
@@ -283,6 +285,11 @@ class TestSomebodyMustBeAbleToCall:
 
 
 class TestSettings:
+    def test_settings_of_a_memory_alone_serve_nobody(self) -> None:
+        container = ServiceContainer(settings=Settings(store={"url": "memory://"}))  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ConfigurationError, match=r"^http: the service needs ServiceSettings"):
+            container.service_settings()
+
     @each_row(
         ("issuer", "problem"),
         [

@@ -16,7 +16,7 @@ from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.models import JsonObject
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 @pytest.fixture(scope="module")
 async def container(store_url: str) -> AsyncIterator[ServiceContainer]:
     store = {"url": store_url, "delete_grace_days": 30, "max_fork_depth": 2}
-    async with open_service_container(Settings(store=store, quotas=ROOM)) as container:
+    async with open_service_container(ServiceSettings(store=store, quotas=ROOM)) as container:
         yield container
 
 
@@ -137,7 +137,7 @@ async def test_stored_bytes_follow_messages_erasures_and_copies(service: Service
     await memory.save_history(conversation, [answer], user_id=service.user)
     stored = await bytes_of(database, service.user)
     assert 3500 < stored < 3800
-    async with open_service_container(Settings(store={"url": "memory://"})) as other:
+    async with open_service_container(ServiceSettings(store={"url": "memory://"})) as other:
         target = other.needed_database()
         await SessionCopier(database, target, clock=container.clock()).copy(lambda _: None)
         assert await bytes_of(target, service.user) == stored
@@ -207,4 +207,4 @@ async def test_forks_are_listed_in_pages(service: Service) -> None:
 def test_a_service_has_quotas_by_default_the_library_has_none() -> None:
     quotas = {key for key, default in SERVICE.items() if key.startswith("quotas.") and default.value}
     assert quotas == {f"quotas.{name}" for name in ROOM}
-    assert set(Settings().quotas.model_dump().values()) == {0}
+    assert set(ServiceSettings().quotas.model_dump().values()) == {0}

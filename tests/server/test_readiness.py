@@ -20,7 +20,7 @@ from reactor_memory.server.app import create_app
 from reactor_memory.server.guards import Connection
 from reactor_memory.server.readiness import NO_PROBES, Probe, Probes
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.scenes.tables import each_row
 from tests.server.listening import listening_service
 
@@ -35,7 +35,7 @@ async def ann(connection: Connection) -> Principal:
 
 @asynccontextmanager
 async def client_of(folder: Path, probes: Probes = NO_PROBES, **http: Any) -> AsyncIterator[AsyncTestClient[Any]]:
-    settings = Settings(store={"url": f"sqlite:///{folder}/log.db"}, tokens={"counter": "estimate"}, http=http)
+    settings = ServiceSettings(store={"url": f"sqlite:///{folder}/log.db"}, tokens={"counter": "estimate"}, http=http)
     async with open_service_container(settings) as container:
         app = create_app(container, authenticator=ann, probes=probes)
         async with AsyncTestClient(app) as client:
@@ -113,12 +113,12 @@ async def test_pages_of_other_origins_may_not(tmp_path: Path, listed: list[str],
 @each_row("origin", ["*", "https://*.example", "https://app.example/", "https://App.example", "app"])
 def test_an_origin_must_be_one(origin: str) -> None:
     with pytest.raises(ConfigurationError, match=r"http\.cors_origins"):
-        Settings(http={"cors_origins": [origin]})
+        ServiceSettings(http={"cors_origins": [origin]})
 
 
 def test_origins_come_from_the_environment_as_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_HTTP__CORS_ORIGINS", f"{PAGE},http://localhost:5173")
-    assert Settings().http.cors_origins == (PAGE, "http://localhost:5173")
+    assert ServiceSettings().http.cors_origins == (PAGE, "http://localhost:5173")
 
 
 class Background:

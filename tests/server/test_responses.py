@@ -18,7 +18,7 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.testing import FakeClock
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.sse import agent, open_stream, serving, text_until_end, user, who_says_so
 
 pytestmark = pytest.mark.anyio
@@ -122,7 +122,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
     clock = FakeClock()
-    chosen = Settings(
+    chosen = ServiceSettings(
         store={"url": f"sqlite:///{tmp_path_factory.mktemp('responses')}/log.db"}, streams=STREAMS, clock="system"
     )
     async with (
@@ -599,7 +599,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 class TestWithoutStreams:
     async def test_every_call_says_so_to_members_only(self, tmp_path: Path) -> None:
-        chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams={"backend": "none"})
+        chosen = ServiceSettings(store={"url": f"sqlite:///{tmp_path}/log.db"}, streams={"backend": "none"})
         async with (
             open_service_container(chosen) as container,
             serving(create_app(container, authenticator=who_says_so)) as url,
@@ -623,7 +623,7 @@ class TestWithoutStreams:
 
 class TestADrain:
     async def test_streams_end_so_that_clients_connect_to_another_process(self, tmp_path: Path) -> None:
-        chosen = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"})
+        chosen = ServiceSettings(store={"url": f"sqlite:///{tmp_path}/log.db"})
         async with (
             open_service_container(chosen) as container,
             serving(create_app(container, authenticator=who_says_so)) as url,

@@ -15,7 +15,7 @@ from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.testing import append_messages
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.doubles.fake_embedder import FakeEmbedder
 from tests.server.callers import Service
 
@@ -68,7 +68,7 @@ def embedder() -> FakeEmbedder:
 
 @pytest.fixture(scope="module")
 async def container(store_url: str, embedder: FakeEmbedder) -> AsyncIterator[ServiceContainer]:
-    settings = Settings(
+    settings = ServiceSettings(
         store={"url": store_url, "delete_grace_days": 30},
         summary={"enabled": True},
         search={"enabled": True, "sweep_seconds": 3600},

@@ -22,7 +22,7 @@ from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.wiring.service_container import open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.processes import ServiceProcess, caller, service
 
 pytestmark = pytest.mark.slow
@@ -198,7 +198,7 @@ def trickling(connections: Sequence[socket.socket]) -> Iterator[None]:
 
 async def agent_key(url: str) -> str:
     """The key of an agent that may do everything."""
-    async with open_service_container(Settings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
+    async with open_service_container(ServiceSettings(store={"url": url})) as container:  # pyright: ignore[reportArgumentType]
         made = new_key("bot", Grant(agent_names=(ANY_AGENT,), operations=OPERATIONS), now=container.clock()())
         await container.database().write(key_operations.add_api_key, made.key)
         return made.text

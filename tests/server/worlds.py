@@ -17,7 +17,7 @@ from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.scenes.signing import AUDIENCE, ISSUER, SECRET, token
 from tests.server.authorization import WHO
 
@@ -133,7 +133,7 @@ class Staged:
 @asynccontextmanager
 async def staged(store_url: str) -> AsyncGenerator[Staged]:
     """The service over a new database, with the door that it has in production."""
-    settings = Settings(
+    settings = ServiceSettings(
         store={"url": store_url, "delete_grace_days": 30, "auto_migrate": True},
         auth={
             "issuers": [_issuer(ISSUER, ""), _issuer(OTHER_ISSUER, "partner:")],

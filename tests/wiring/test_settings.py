@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.sections import PriceSettings, SummarySettings
+from reactor_memory.wiring.service_settings import ServiceSettings
 from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES
 from reactor_memory.wiring.setting_values import MASK, Section, masked_url
 from reactor_memory.wiring.settings import Settings
@@ -45,7 +46,7 @@ def origin_of(settings: Settings, key: str) -> str:
 
 
 def sections() -> Iterator[tuple[str, type[Section]]]:
-    for name, field in Settings.model_fields.items():
+    for name, field in ServiceSettings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             yield name, field.annotation
 
@@ -348,6 +349,16 @@ def test_faulty_variables_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, n
     assert SECRET not in str(raised.value)
 
 
+def test_a_memory_and_the_service_share_file_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_config("reactor_memory: {http: {port: 9000}, summary: {mode: full}}")
+    monkeypatch.setenv("REACTOR_MEMORY_AUTH__BURST_SECONDS", "5")
+    assert Settings().summary.mode == "full"
+    service = ServiceSettings()
+    assert (service.summary.mode, service.http.port, service.auth.burst_seconds) == ("full", 9000, 5)
+    with pytest.raises(ConfigurationError, match=r"^http: .* give it to ServiceSettings"):
+        Settings(http={"port": 9000})
+
+
 def test_a_section_on_its_own_refuses_in_the_same_words() -> None:
     with pytest.raises(ConfigurationError, match=r"^summary\.mode: must be"):
         SummarySettings(mode="both")  # type: ignore[arg-type]
@@ -357,7 +368,7 @@ def test_a_section_on_its_own_refuses_in_the_same_words() -> None:
 
 
 def test_no_secret_is_shown_anywhere() -> None:
-    settings = Settings(
+    settings = ServiceSettings(
         store={"url": f"postgresql://app:{SECRET}@host/db?sslpassword={SECRET}"},
         summary={"api_key": SECRET},
         http={"token_secret": SECRET * 4},

@@ -1,0 +1,13 @@
+"""The settings of the service over HTTP: those of a memory, who may call, and what is accepted."""
+
+from __future__ import annotations
+
+from reactor_memory.wiring.service_sections import AuthSettings, HttpSettings
+from reactor_memory.wiring.settings import Settings
+
+
+class ServiceSettings(Settings):
+    """As `Settings`, with the sections that only the service reads."""
+
+    auth: AuthSettings = AuthSettings()
+    http: HttpSettings = HttpSettings()
