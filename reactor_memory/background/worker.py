@@ -19,11 +19,12 @@ from reactor_memory.background.backoff import backoff_seconds
 from reactor_memory.background.kinds import Kind, Leases, NoLeases
 from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import ReactorMemoryError, SessionDeletedError, SessionNotFoundError, StoreError
-from reactor_memory.models import Lease, Value
+from reactor_memory.models import Value
 from reactor_memory.models.requests import RELEASE_SECONDS, Ahead, LeaseLostError, WorkReport
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
+    from reactor_memory.models.leases import Lease
 
 log = logging.getLogger(__name__)
 

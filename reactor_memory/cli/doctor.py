@@ -10,7 +10,8 @@ from operator import attrgetter
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.core.log import background_work
 from reactor_memory.errors import ReactorMemoryError
-from reactor_memory.models import Value, WorkState
+from reactor_memory.models import Value
+from reactor_memory.models.leases import WorkState
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.version import __version__
 from reactor_memory.wiring.container import Container

@@ -16,7 +16,7 @@ from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
-    from reactor_memory.models import SessionPage
+    from reactor_memory.models.session_pages import SessionPage
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.service_settings import ServiceSettings
     from reactor_memory.wiring.setting_differences import SettingDifference

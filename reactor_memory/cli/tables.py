@@ -17,18 +17,10 @@ from reactor_memory.evaluation.transcripts import to_record
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.features.retention.operations import IdleGroup
-from reactor_memory.models import (
-    JsonObject,
-    Message,
-    Pin,
-    SearchHit,
-    Session,
-    SessionPage,
-    ToolCall,
-    Value,
-    WorkState,
-)
+from reactor_memory.models import JsonObject, Message, Pin, SearchHit, Session, ToolCall, Value
+from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Fact, Summary
+from reactor_memory.models.session_pages import SessionPage
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:

@@ -29,12 +29,14 @@ from reactor_memory.core.validation import (
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
-from reactor_memory.models import Message, SearchHit, Session, SessionPage, Value, WorkState
+from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
+    from reactor_memory.models.leases import WorkState
     from reactor_memory.models.ledger import PostedMode, Summary
+    from reactor_memory.models.session_pages import SessionPage
 
 logger = logging.getLogger(__name__)
 PAGE = 500

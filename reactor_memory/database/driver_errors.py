@@ -1,4 +1,4 @@
-"""Errors of the drivers as errors of this library.
+"""Errors of SQLite and of the system as errors of this library; those of PostgreSQL are in `postgres_errors`.
 
 The texts are our own: a driver's text may hold parameters (message text, keys) or the address of the database.
 """
@@ -26,9 +26,7 @@ NO_DATABASE = "the file is no SQLite database, or its header is damaged; name an
 CORRUPT = "the database is damaged; restore a backup"
 BUSY = "the database is locked by another process; try again"
 UNREACHABLE = "the database cannot be reached; check that it runs and that the address is right"
-BROKEN = "the connection to the database broke; try again"
 TIMED_OUT = "the database did not answer in time (store.timeout_seconds); nothing was stored, try again"
-REFUSED = "the database refused the login; check user, password and database name"
 READ_ONLY = "the database cannot be written; check the rights on the file and its folder, and how its disk is mounted"
 
 _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
@@ -43,29 +41,11 @@ _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_NOTADB: (StoreCorruptError, NO_DATABASE),
 }
 
-_POSTGRES_CODES: dict[str, tuple[type[StoreError], str]] = {
-    "08": (StoreUnavailableError, BROKEN),
-    "28": (StoreUnavailableError, REFUSED),
-    "3D": (StoreUnavailableError, REFUSED),
-    "40": (StoreUnavailableError, "the transaction collided with another one; try again"),
-    "53": (StoreUnavailableError, "the database has no connection or memory left; try again later"),
-    "53100": (StoreFullError, FULL),
-    "55": (StoreUnavailableError, BUSY),
-    "57014": (StoreUnavailableError, TIMED_OUT),
-    "57": (StoreUnavailableError, "the database is stopping or starting; try again"),
-    "25006": (StoreReadOnlyError, "the database is read-only: it is a replica or was set so"),
-    "XX001": (StoreCorruptError, CORRUPT),
-    "XX002": (StoreCorruptError, CORRUPT),
-}
-
 
 def translate(error: BaseException) -> StoreError:
     """The error to raise instead of what a driver raised."""
     if isinstance(error, sqlite3.Error):
         return _from_sqlite(error)
-    sqlstate = getattr(error, "sqlstate", None)
-    if isinstance(sqlstate, str):
-        return _from_postgres(sqlstate)
     if isinstance(error, msgspec.MsgspecError):
         return StoreCorruptError(f"store: {CORRUPT}")
     return _from_connection(error)
@@ -102,12 +82,6 @@ def _from_sqlite(error: sqlite3.Error) -> StoreError:
     return kind(f"store: {problem}")
 
 
-def _from_postgres(sqlstate: str) -> StoreError:
-    known = _POSTGRES_CODES.get(sqlstate) or _POSTGRES_CODES.get(sqlstate[:2])
-    kind, problem = known or (StoreError, f"the database failed (SQLSTATE {sqlstate})")
-    return kind(f"store: {problem}")
-
-
 def _from_connection(error: BaseException) -> StoreError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFullError(f"store: {FULL}")
@@ -115,8 +89,6 @@ def _from_connection(error: BaseException) -> StoreError:
         return timed_out()
     if isinstance(error, OSError):
         return StoreUnavailableError(f"store: {UNREACHABLE}")
-    if type(error).__module__.startswith("asyncpg"):
-        return StoreUnavailableError(f"store: {BROKEN}")
     return StoreError(f"store: the database failed ({type(error).__name__})")
 
 

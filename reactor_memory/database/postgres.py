@@ -11,10 +11,11 @@ import asyncpg
 
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
-from reactor_memory.database.driver_errors import outcome_unknown, translate
+from reactor_memory.database.driver_errors import outcome_unknown
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
+from reactor_memory.database.postgres_errors import translate
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
 from reactor_memory.database.schema import is_behind, read_revision, require_newest, upgrade
 from reactor_memory.database.statements import Statements

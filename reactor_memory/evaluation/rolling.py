@@ -25,7 +25,8 @@ from reactor_memory.features.facts.frames import NARRATIVE
 from reactor_memory.features.facts.jobs import put_successor, successor
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.redaction import redacted
-from reactor_memory.models import Lease, Message, Value
+from reactor_memory.models import Message, Value
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Summary, SummaryHead
 from reactor_memory.text.spans import sentences
 from reactor_memory.wiring.container import Container

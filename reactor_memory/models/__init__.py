@@ -189,44 +189,8 @@ class Session(Value, frozen=True, kw_only=True):
     deleted_at: int | None = None
 
 
-class SessionPreview(Value, frozen=True, kw_only=True):
-    """A row of the list of sessions. `owner_id` is None for a session that is open to everybody, `forked_from_id` for
-    one that is no fork. `preview` is the beginning of the first message of the user that users see, on one line.
-    """
-
-    session_id: str
-    owner_id: str | None
-    title: str | None
-    preview: str
-    last_seq: int
-    created_at: int
-    updated_at: int
-    forked_from_id: str | None = None
-
-
-class SessionPage(Value, frozen=True, kw_only=True):
-    """One page of sessions, newest activity first. `next_cursor` is None on the last page."""
-
-    sessions: tuple[SessionPreview, ...]
-    next_cursor: str | None = None
-
-
 SearchType: TypeAlias = Literal["auto", "keyword", "semantic"]
 ResponseState: TypeAlias = Literal["running", "completed", "failed", "stopped", "superseded", "expired"]
-
-
-class ArchivedRanges(Value, frozen=True, kw_only=True):
-    """The runs of messages of a branch that callers archived, oldest first: `kept` with their facts shown, `cleared`
-    without.
-    """
-
-    kept: tuple[tuple[int, int], ...] = ()
-    cleared: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def until_seq(self) -> int:
-        """The last message that is archived; 0 without one."""
-        return max((end for _, end in (*self.kept, *self.cleared)), default=0)
 
 
 class Pin(Value, frozen=True, kw_only=True):
@@ -266,36 +230,3 @@ class SearchHit(Value, frozen=True, kw_only=True):
     text: str
     score: float
     anchor: str = ""
-
-
-class Archived(Value, frozen=True, kw_only=True):
-    """What was archived now: how many messages, and the summary that was posted in their place."""
-
-    message_count: int
-    summary: Message | None = None
-
-
-class Lease(Value, frozen=True, kw_only=True):
-    """The right to do the background work of one conversation until `lease_until`.
-
-    `fence` grows with every lease; a write under an older fence is refused. `attempts` counts failures in a row.
-    """
-
-    session_id: str
-    kind: str
-    fence: int
-    lease_until: int
-    attempts: int = 0
-
-
-class WorkState(Value, frozen=True, kw_only=True):
-    """Where the background work of a conversation stands. `due_at` None and `parked` True: given up until asked."""
-
-    session_id: str
-    kind: str
-    due_at: int | None
-    lease_until: int
-    fence: int
-    attempts: int
-    parked: bool = False
-    last_error: str | None = None

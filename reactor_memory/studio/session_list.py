@@ -11,8 +11,10 @@ from litestar.params import FromQuery
 
 from reactor_memory.evaluation.pricing import cost_of_summaries, prices_of
 from reactor_memory.memory import Memory
-from reactor_memory.models import Session, SessionPreview, WorkState
+from reactor_memory.models import Session
+from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Usage
+from reactor_memory.models.session_pages import SessionPreview
 from reactor_memory.studio.studio import Studio
 
 T = TypeVar("T")

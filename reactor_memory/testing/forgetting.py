@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.errors import SessionDeletedError
-from reactor_memory.models import Lease, Session
+from reactor_memory.models import Session
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Ledger, Summary
 from reactor_memory.models.requests import SUMMARIZE, ContextQuery
 from reactor_memory.testing.branching import fork

@@ -11,8 +11,9 @@ import anyio
 import pytest
 
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionError, SessionNotFoundError
-from reactor_memory.models import Message, SessionPreview
+from reactor_memory.models import Message
 from reactor_memory.models.requests import ContextQuery, ContextRows
+from reactor_memory.models.session_pages import SessionPreview
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

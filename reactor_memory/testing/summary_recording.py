@@ -9,8 +9,9 @@ import anyio
 from msgspec.structs import replace
 
 from reactor_memory.core.ports import MessageStore
-from reactor_memory.models import Lease, Session
+from reactor_memory.models import Session
 from reactor_memory.models.block_lines import BlockLine, Layout
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, Usage, facts_to_json
 from reactor_memory.models.requests import SUMMARIZE, ContextQuery
 from reactor_memory.testing.branching import fork

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory.models import Lease, WorkState
+from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.requests import SUMMARIZE, Ahead
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reactor_memory import Memory, Message, Settings, open_memory
-from reactor_memory.models import SessionPage
 from reactor_memory.models.requests import Appended
+from reactor_memory.models.session_pages import SessionPage
 from tests.acceptance.conftest import Run, rich_messages, small_talk
 
 

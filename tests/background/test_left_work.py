@@ -17,7 +17,7 @@ from reactor_memory.background.left_work import LeftWork
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.sharing.principals import Principal
-from reactor_memory.models import WorkState
+from reactor_memory.models.leases import WorkState
 from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE, ErasedBranch
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container

@@ -16,7 +16,8 @@ from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.extractor import ANSWERED
-from reactor_memory.models import Lease, ToolCall, WorkState
+from reactor_memory.models import ToolCall
+from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages

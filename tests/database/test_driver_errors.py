@@ -7,6 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
+from reactor_memory.database import postgres_errors
 from reactor_memory.database.driver_errors import translate, translated
 from reactor_memory.errors import (
     SessionNotFoundError,
@@ -36,6 +37,14 @@ FAULTS: list[tuple[Exception, type[StoreError]]] = [
     (sqlite_error(sqlite3.SQLITE_NOTADB), StoreCorruptError),
     (sqlite_error(sqlite3.SQLITE_CONSTRAINT_UNIQUE), StoreError),
     (sqlite3.ProgrammingError("canary"), StoreError),
+    (ConnectionRefusedError(errno.ECONNREFUSED, "canary"), StoreUnavailableError),
+    (OSError(errno.ENOSPC, "canary"), StoreFullError),
+    (TimeoutError("canary"), StoreUnavailableError),
+    (msgspec.DecodeError("canary"), StoreCorruptError),
+    (ValueError("canary"), StoreError),
+]
+
+FAULTS_OF_POSTGRES: list[tuple[Exception, type[StoreError]]] = [
     (asyncpg.ConnectionDoesNotExistError("canary"), StoreUnavailableError),
     (asyncpg.InvalidPasswordError("canary"), StoreUnavailableError),
     (asyncpg.InvalidCatalogNameError("canary"), StoreUnavailableError),
@@ -47,17 +56,20 @@ FAULTS: list[tuple[Exception, type[StoreError]]] = [
     (asyncpg.DataCorruptedError("canary"), StoreCorruptError),
     (asyncpg.UniqueViolationError("canary"), StoreError),
     (asyncpg.InterfaceError("canary"), StoreUnavailableError),
-    (ConnectionRefusedError(errno.ECONNREFUSED, "canary"), StoreUnavailableError),
-    (OSError(errno.ENOSPC, "canary"), StoreFullError),
-    (TimeoutError("canary"), StoreUnavailableError),
-    (msgspec.DecodeError("canary"), StoreCorruptError),
-    (ValueError("canary"), StoreError),
 ]
 
 
 @each_row(("fault", "kind"), FAULTS)
 def test_kind_and_words(fault: Exception, kind: type[StoreError]) -> None:
     error = translate(fault)
+    assert type(error) is kind
+    assert "canary" not in repr(error)
+    assert str(error).startswith("store: ")
+
+
+@each_row(("fault", "kind"), [*FAULTS, *FAULTS_OF_POSTGRES])
+def test_kind_and_words_where_the_database_is_postgres(fault: Exception, kind: type[StoreError]) -> None:
+    error = postgres_errors.translate(fault)
     assert type(error) is kind
     assert "canary" not in repr(error)
     assert str(error).startswith("store: ")

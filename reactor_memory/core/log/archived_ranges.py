@@ -8,7 +8,21 @@ from typing import TypeAlias
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import to_json
 from reactor_memory.database.operations import Query, Steps
-from reactor_memory.models import LARGEST, ArchivedRanges, BranchRange
+from reactor_memory.models import LARGEST, BranchRange, Value
+
+
+class ArchivedRanges(Value, frozen=True, kw_only=True):
+    """The runs of messages of a branch that callers archived, oldest first: `kept` with their facts shown, `cleared`
+    without.
+    """
+
+    kept: tuple[tuple[int, int], ...] = ()
+    cleared: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def until_seq(self) -> int:
+        """The last message that is archived; 0 without one."""
+        return max((end for _, end in (*self.kept, *self.cleared)), default=0)
 
 
 def read_archived(branch: Sequence[BranchRange]) -> Steps[ArchivedRanges]:

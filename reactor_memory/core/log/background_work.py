@@ -8,7 +8,8 @@ from typing import Any
 
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.operations import Query, Row, Steps
-from reactor_memory.models import LARGEST, Lease, WorkState
+from reactor_memory.models import LARGEST
+from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.requests import EVER, Ahead
 
 

@@ -9,7 +9,8 @@ from reactor_memory.core.log.operations import stored_parts
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.core.log.rows import branch_from, first_range, session_from
 from reactor_memory.database.operations import Query, Row, Steps
-from reactor_memory.models import LARGEST, BranchRange, Session, SessionPage, SessionPreview
+from reactor_memory.models import LARGEST, BranchRange, Session
+from reactor_memory.models.session_pages import SessionPage, SessionPreview
 
 _AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})
 """What else means something in a pattern of `list_matching`."""

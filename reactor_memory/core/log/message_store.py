@@ -9,11 +9,12 @@ from reactor_memory.core import log
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import GroupedWrite, Steps
-from reactor_memory.models import Message, Session, SessionPage
+from reactor_memory.models import Message, Session
 from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth, Withdrawn
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold
+    from reactor_memory.models.session_pages import SessionPage
 
 
 class SqlMessageStore:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core import log
 from reactor_memory.database.database import Database
-from reactor_memory.models import BranchRange, Lease, WorkState
+from reactor_memory.models import BranchRange
 from reactor_memory.models.requests import EVER, Ahead, ErasedBranch
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold
     from reactor_memory.models.block_lines import Layout
+    from reactor_memory.models.leases import Lease, WorkState
     from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
 
 

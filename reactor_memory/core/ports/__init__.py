@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from reactor_memory.models import BranchRange, Lease, Message, Session, SessionPage, WorkState
+from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.models.ledger import NOTHING_KNOWN, Ledger, Summary
 from reactor_memory.models.requests import (
@@ -27,7 +27,9 @@ from reactor_memory.models.requests import (
 
 if TYPE_CHECKING:
     from reactor_memory.models.block_lines import Layout
+    from reactor_memory.models.leases import Lease, WorkState
     from reactor_memory.models.ledger import Condensed, Extraction, Fact, Known, Segment, SummaryHead
+    from reactor_memory.models.session_pages import SessionPage
 
 
 class Clock(Protocol):

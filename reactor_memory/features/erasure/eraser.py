@@ -19,7 +19,8 @@ from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
-from reactor_memory.models import Lease, Message
+from reactor_memory.models import Message
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import ERASE_USER, FORGET, ErasedBranch, Withdrawn
 from reactor_memory.text.caches import forget_texts
 

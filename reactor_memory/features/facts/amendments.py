@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from reactor_memory.core.log.archived_ranges import read_archived
+from reactor_memory.core.log.archived_ranges import ArchivedRanges, read_archived
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.models import ArchivedRanges, BranchRange
+from reactor_memory.models import BranchRange
 from reactor_memory.models.ledger import FactCorrection, PostedSummary
 
 

@@ -22,7 +22,8 @@ from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.features.facts.session_ledger import names_of
-from reactor_memory.models import Lease, Message, Session
+from reactor_memory.models import Message, Session
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Fact, Known, Ledger, Segment, Summary, SummaryHead
 from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
 

@@ -29,7 +29,8 @@ from reactor_memory.features.facts.ledger_rows import (
     summary_values,
 )
 from reactor_memory.features.facts.segments import segments_of_branch
-from reactor_memory.models import LARGEST, BranchRange, Lease, Session
+from reactor_memory.models import LARGEST, BranchRange, Session
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import (
     Fact,
     FactCorrection,

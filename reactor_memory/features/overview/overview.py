@@ -9,7 +9,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.overview.agent_settings import AgentSettings, read_settings
-from reactor_memory.models import Session, SessionPage
+from reactor_memory.models import Session
+from reactor_memory.models.session_pages import SessionPage
 
 
 class Overview:

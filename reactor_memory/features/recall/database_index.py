@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from reactor_memory.database.database import Database
 from reactor_memory.features.recall import operations as recall
-from reactor_memory.models import LARGEST, Lease
+from reactor_memory.models import LARGEST
 from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
+from reactor_memory.models.leases import Lease
 
 
 class SqlRecallIndex:

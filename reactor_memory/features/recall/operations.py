@@ -18,8 +18,9 @@ from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.recall.indexed_ranges import indexed_ranges, outside
 from reactor_memory.features.recall.ranking import rarity, scored
-from reactor_memory.models import BranchRange, Lease
+from reactor_memory.models import BranchRange
 from reactor_memory.models.index_requests import IndexAnswer, IndexEntry, IndexHit, IndexPart, RecallQuery
+from reactor_memory.models.leases import Lease
 from reactor_memory.text.analyzer import terms
 
 CANDIDATES = 300

@@ -11,7 +11,8 @@ import anyio.to_thread
 
 from reactor_memory.features.recall.entries import part_of
 from reactor_memory.features.redaction import redacted
-from reactor_memory.models import Lease, Message
+from reactor_memory.models import Message
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Fact, Ledger, Segment
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reactor_memory.models import Lease
+from reactor_memory.models.leases import Lease
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore

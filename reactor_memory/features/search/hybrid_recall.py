@@ -15,8 +15,8 @@ from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.vector_operations import nearest_in_branch
-from reactor_memory.models import Lease
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, IndexPart, RecallQuery
+from reactor_memory.models.leases import Lease
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Embedder, RecallIndex

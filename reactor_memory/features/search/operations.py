@@ -35,7 +35,8 @@ from reactor_memory.features.search.models import (
     by_score,
     fused,
 )
-from reactor_memory.models import BranchRange, Lease
+from reactor_memory.models import BranchRange
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 
 LAST_SEQ = 2**31 - 1

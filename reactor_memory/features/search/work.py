@@ -16,7 +16,8 @@ from reactor_memory.features.recall.guarded_embedder import MEANINGLESS
 from reactor_memory.features.redaction import redacted
 from reactor_memory.features.search import operations as search
 from reactor_memory.features.search.models import IndexedRange, Meaning, WordEntry, is_findable
-from reactor_memory.models import Lease, Message, Session
+from reactor_memory.models import Message, Session
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.text.analyzer import terms
 

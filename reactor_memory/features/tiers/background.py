@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reactor_memory.database.database import Database
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
-from reactor_memory.models import Lease
+from reactor_memory.models.leases import Lease
 
 TIERS = "tiers"
 

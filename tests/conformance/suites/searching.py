@@ -30,7 +30,8 @@ from reactor_memory.features.search.operations import (
 )
 from reactor_memory.features.sharing import member_operations
 from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
-from reactor_memory.models import Lease, Message
+from reactor_memory.models import Message
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import EMBED_SEARCH, INDEX_SEARCH, AppendRequest
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock

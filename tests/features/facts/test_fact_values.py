@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from reactor_memory.models import Lease
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Category, Fact, Segment, Summary, facts_to_json
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock

@@ -20,7 +20,8 @@ from reactor_memory.features.redaction import unredacted
 from reactor_memory.features.search.models import MessageSearch, SearchBacklog
 from reactor_memory.features.search.operations import search_backlog
 from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
-from reactor_memory.models import Lease, Message
+from reactor_memory.models import Message
+from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import INDEX_SEARCH
 from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.testing import FakeClock, append_messages

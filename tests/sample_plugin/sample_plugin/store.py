@@ -21,7 +21,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     StoreClosedError,
 )
-from reactor_memory.models import Message, Session, SessionPage, SessionPreview
+from reactor_memory.models import Message, Session
 from reactor_memory.models.requests import (
     SUMMARIZE,
     Appended,
@@ -31,6 +31,7 @@ from reactor_memory.models.requests import (
     StoreHealth,
     Withdrawn,
 )
+from reactor_memory.models.session_pages import SessionPage, SessionPreview
 from reactor_memory.wiring.settings import Settings
 from sample_plugin.state import Conversation, State, check_owner, state_at
 from sample_plugin.summaries import SampleSummaries

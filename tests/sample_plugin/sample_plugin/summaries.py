@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.features.facts.operations import all_gone, overlaps, refolded
 from reactor_memory.features.facts.segments import segments_of_branch
-from reactor_memory.models import BranchRange, Lease, WorkState
+from reactor_memory.models import BranchRange
 from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
 from reactor_memory.models.requests import EVER, SUMMARIZE, Ahead, ErasedBranch
 from reactor_memory.wiring.settings import Settings
