@@ -12,8 +12,8 @@ import anyio
 
 from reactor_memory.core import log
 from reactor_memory.core.batches import BatchMaker
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import LoadRequest, as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader

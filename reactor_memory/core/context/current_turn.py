@@ -1,4 +1,4 @@
-"""Making the current turn smaller when it alone is larger than the budget.
+"""The current turn, and making it smaller when it alone is larger than the budget.
 
 Only what the model sees shrinks; the log keeps the originals.
 """
@@ -12,10 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from reactor_memory.models import Message, reasoned_runs
-from reactor_memory.models.turns import is_traffic, units
+from reactor_memory.models.turns import OrphanReason, find_orphans, is_traffic, units
 
 Count = Callable[[Message], int]
 CountText = Callable[[str], int]
+
 
 _COMFORTABLE = 64
 """Tokens below which a message says too little: rather than cut deeper, older pairs leave."""
@@ -36,24 +37,43 @@ class FittedTurn(NamedTuple):
         return sum(self.costs.values())
 
 
+class CurrentTurn(NamedTuple):
+    """The current turn as `offered`, and its orphans by position; `messages` and their `costs` are without them."""
+
+    offered: Sequence[Message]
+    orphans: dict[int, OrphanReason]
+    messages: Sequence[Message]
+    costs: Sequence[int]
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.costs)
+
+    def whole(self) -> FittedTurn:
+        """All of its messages."""
+        return FittedTurn(dict(enumerate(self.messages)), dict(enumerate(self.costs)))
+
+
+def current_turn(offered: Sequence[Message], cost: Count) -> CurrentTurn:
+    orphans = find_orphans(offered, open_tail=True)
+    messages = [message for index, message in enumerate(offered) if index not in orphans] if orphans else offered
+    return CurrentTurn(offered, orphans, messages, list(map(cost, messages)))
+
+
 class TurnClamp:
-    """One current turn that may have to shrink. `messages` has no orphans.
+    """One current turn that has to shrink.
 
     Steps, the first that suffices: the longest messages are cut to one level, the user's only if the others do not
     suffice; the oldest pairs leave whole, one by one, then a closing answer; what must stay is cut to the bare mark.
     """
 
-    def __init__(self, messages: Sequence[Message], *, overhead: int, count: Count, count_text: CountText) -> None:
-        self._messages = messages
-        self._overhead = overhead
-        self._count = count
+    def __init__(self, turn: CurrentTurn, cost: Count, count_text: CountText, *, overhead: int) -> None:
+        self._turn = turn
+        self._messages = turn.messages
+        self._costs = turn.costs
+        self._cost = cost
         self._count_text = count_text
-        self.costs = [count(message) + overhead for message in messages]
-        self.tokens = sum(self.costs)
-
-    def whole(self) -> FittedTurn:
-        """The turn as it is."""
-        return FittedTurn(dict(enumerate(self._messages)), dict(enumerate(self.costs)))
+        self._overhead = overhead
 
     def minimum(self) -> int:
         """The fewest tokens that the turn can be brought down to."""
@@ -61,15 +81,15 @@ class TurnClamp:
 
     def fit(self, room: int) -> FittedTurn:
         """The turn in at most `room` tokens, which must be at least `minimum()`."""
-        if self.tokens <= room:
-            return self.whole()
+        if self._turn.tokens <= room:
+            return self._turn.whole()
         least = self._least
         floors = [
-            max(low, min(cost, _COMFORTABLE + self._overhead)) for low, cost in zip(least, self.costs, strict=True)
+            max(low, min(cost, _COMFORTABLE + self._overhead)) for low, cost in zip(least, self._costs, strict=True)
         ]
         users_whole = [
             cost if message.role == "user" else floor
-            for message, cost, floor in zip(self._messages, self.costs, floors, strict=True)
+            for message, cost, floor in zip(self._messages, self._costs, floors, strict=True)
         ]
         gone: set[int] = set()
         for run in (range(0), *self._removable()):
@@ -82,7 +102,7 @@ class TurnClamp:
     @cached_property
     def _least(self) -> list[int]:
         """What each message costs at least."""
-        return [min(cost, self._cost(self._cut_text(index, 0))) for index, cost in enumerate(self.costs)]
+        return [min(cost, self._cost(self._cut_text(index, 0))) for index, cost in enumerate(self._costs)]
 
     @cached_property
     def _reasoned(self) -> set[int]:
@@ -103,13 +123,13 @@ class TurnClamp:
 
     def _cut(self, floors: Sequence[int], gone: set[int], room: int) -> FittedTurn:
         staying = [index for index in range(len(self._messages)) if index not in gone]
-        level = _level([(self.costs[index], floors[index]) for index in staying], room)
+        level = _level([(self._costs[index], floors[index]) for index in staying], room)
         kept: dict[int, Message] = {}
         costs: dict[int, int] = {}
         clamped: set[int] = set()
         for index in staying:
             target = max(floors[index], level)
-            kept[index], costs[index] = self._messages[index], self.costs[index]
+            kept[index], costs[index] = self._messages[index], self._costs[index]
             if costs[index] > target:
                 kept[index] = self._clamp(index, target)
                 costs[index] = self._cost(kept[index])
@@ -140,9 +160,6 @@ class TurnClamp:
         cut = self._text_tokens[index] - self._count_text(head) - self._count_text(end)
         content = f"{head} {cut_mark(max(cut, 1))} {end}".strip()
         return msgspec.structs.replace(message, content=content, token_count=None, tokenizer=None)
-
-    def _cost(self, message: Message) -> int:
-        return self._count(message) + self._overhead
 
 
 def cut_mark(tokens: int) -> str:

@@ -6,7 +6,7 @@ import pytest
 from google.genai import types
 
 from reactor_memory.core.context.budget import trim
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.forms.content_parts import NOT_SHOWN
 from reactor_memory.forms.requests import (
     EARLIER_NOT_SHOWN,
