@@ -11,8 +11,9 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from reactor_memory.core import context
 from reactor_memory.core.context.blocks import FIRST_SHARE, Block, Verbatim
-from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
@@ -185,7 +186,7 @@ class ContextLoader:
 
     def _trimmed(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         limits = self._limits(request)
-        return trim(
+        return context.own_history.trim(
             [*history, *request.current],
             limits.budget,
             count=self._counter.of,

@@ -99,7 +99,7 @@ MAY_KNOW = {
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 73, 10_077), ("on", 94, 12_169)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 73, 9_889), ("on", 94, 11_981)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     paths = imported_by_a_save_and_a_load(summaries, tmp_path)
     assert len(paths) <= modules
@@ -107,9 +107,10 @@ def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: 
 
 
 def test_a_load_imports_nothing_of_a_report_that_nobody_reads(tmp_path: Path) -> None:
+    """Nor of turns that have to be cut, nor of histories that are the caller's."""
     of_contexts = {path.stem for path in imported_by_a_save_and_a_load("on", tmp_path) if path.parent.name == "context"}
     assert {"budget", "context"} <= of_contexts
-    assert of_contexts & {"report", "reporting", "verification"} == set()
+    assert of_contexts & {"report", "reporting", "clamping", "own_history", "verification"} == set()
 
 
 def imported_by_a_save_and_a_load(summaries: str, folder: Path) -> list[Path]:
@@ -128,7 +129,7 @@ def test_a_process_without_a_file_of_settings_imports_no_yaml(tmp_path: Path) ->
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 6_300
+    assert sum(core) <= 6_317
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 500
 
 

@@ -1,6 +1,6 @@
 """From what may be shown to a context.
 
-Modules are imported when they are first used: a load that fits its window needs none of these.
+Modules are imported when they are first used: most turns fit, most loads are of a session, and few reports are read.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reactor_memory.core.context import clamping as clamping
+    from reactor_memory.core.context import own_history as own_history
     from reactor_memory.core.context import reporting as reporting
 
-_MODULES = ("reporting",)
+_MODULES = ("clamping", "own_history", "reporting")
 
 
 def __getattr__(name: str) -> Any:

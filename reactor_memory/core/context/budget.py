@@ -1,8 +1,8 @@
-"""Fitting a draft, or a plain list of messages, into a budget of tokens.
+"""Fitting a draft into a budget of tokens.
 
 Protected are the current turn and what stands verbatim. Given up, in this order: what comes back and does not fit
 beside the smallest window, the window above its minimum, the blocks by their rank and their lines by value, the
-remaining window, and then parts of the current turn (`current_turn`). Nothing here reads a clock or does I/O, and a
+remaining window, and then parts of the current turn (`clamping`). Nothing here reads a clock or does I/O, and a
 stored message is not counted again. The work grows with what is kept, not with what is dropped.
 """
 
@@ -23,18 +23,11 @@ from reactor_memory.core.context.accounting import (
 )
 from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit_blocks, fitted_text
 from reactor_memory.core.context.context import Context
-from reactor_memory.core.context.current_turn import (
-    Count,
-    CountText,
-    CurrentTurn,
-    FittedTurn,
-    TurnClamp,
-    current_turn,
-)
+from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn, current_turn
 from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
 from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.models import Message, is_posted_summary, turns
+from reactor_memory.models import Message, turns
 
 if TYPE_CHECKING:
     from reactor_memory.core.context.report import Reason
@@ -84,54 +77,6 @@ def assemble(
     return make_context(draft, limits, shown, system)
 
 
-def trim(
-    messages: Sequence[Message],
-    budget: int,
-    *,
-    count: Count,
-    count_text: CountText,
-    overhead: int = 4,
-    tokenizer: str = "",
-    session_id: str = "",
-    system: str | None = None,
-) -> Context:
-    """The part of a caller's own `messages` that fits into `budget`. Trimming the result again changes nothing.
-
-    Leading system messages play the part of memory: they leave, first to last, only when they would not fit without
-    the window either. The current turn begins at the last user message; without one it is the newest pair or message.
-    `system` is carried along, not counted.
-
-    Raises `BudgetExceededError` when the least of the current turn does not fit.
-    """
-    limits = ContextLimits(budget=budget, overhead=overhead)
-    cost = with_overhead(count, overhead)
-    start = next((i for i, message in enumerate(messages) if not _is_leading(message)), len(messages))
-    end = _current_start(messages, start)
-    turn = current_turn(messages[end:], cost)
-    _, fitted, room = protect((), turn, limits, cost, count_text)
-    leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead, tokenizer=tokenizer)
-    shown = [
-        cut_part("system", messages, 0, leading, cost),
-        cut_part("window", messages, start, window, cost),
-        turn_part(turn, fitted, cost),
-    ]
-    draft = Draft(strategy="history", session_id=session_id, freshness="history")
-    return make_context(draft, limits, shown, system)
-
-
-def _is_leading(message: Message) -> bool:
-    return message.role in ("system", "summary") and not is_posted_summary(message)
-
-
-def _current_start(messages: Sequence[Message], start: int) -> int:
-    """Where the current turn of a plain list begins, not before `start`."""
-    last = turns.last_turn_start(messages, start)
-    if last == len(messages) or messages[last].role == "user":
-        return last
-    return last + turns.units(messages[last:])[-1].start
-
-
 def with_overhead(count: Count, overhead: int) -> Count:
     return lambda message: count(message) + overhead
 
@@ -152,7 +97,7 @@ def protect(
     room = limits.budget - protected.tokens
     if turn.tokens <= room:
         return protected, turn.whole(), room - turn.tokens
-    clamp = TurnClamp(turn, cost, count_text, overhead=limits.overhead)
+    clamp = context.clamping.TurnClamp(turn, cost, count_text, overhead=limits.overhead)
     least = clamp.minimum()
     if least > room:
         protected = _give_up_verbatim(verbatim, protected.tokens, least, limits, cost)
