@@ -268,13 +268,6 @@ class SearchHit(Value, frozen=True, kw_only=True):
     anchor: str = ""
 
 
-class Archived(Value, frozen=True, kw_only=True):
-    """What was archived now: how many messages, and the summary that was posted in their place."""
-
-    message_count: int
-    summary: Message | None = None
-
-
 class Lease(Value, frozen=True, kw_only=True):
     """The right to do the background work of one conversation until `lease_until`.
 

@@ -9,8 +9,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.archiving import operations
+from reactor_memory.features.archiving.models import Archived
 from reactor_memory.features.posted_summaries.posting import PostedSummaries
-from reactor_memory.models import Archived
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, LedgerFold

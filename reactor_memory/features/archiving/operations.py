@@ -17,8 +17,9 @@ from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.archiving.models import Archived
 from reactor_memory.features.posted_summaries.posting import Post
-from reactor_memory.models import Archived, BranchRange, Message, Session
+from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.requests import SUMMARIZE
 
 if TYPE_CHECKING:

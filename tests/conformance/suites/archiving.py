@@ -17,13 +17,14 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.features.archiving import operations
+from reactor_memory.features.archiving.models import Archived
 from reactor_memory.features.facts.merge import refold
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.posted_summaries.operations import PostRequest
 from reactor_memory.features.posted_summaries.posting import Post
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.models import Archived, Message, Pin, ToolCall
+from reactor_memory.models import Message, Pin, ToolCall
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.index_requests import IndexEntry, IndexPart, RecallQuery
 from reactor_memory.models.requests import AppendRequest, ContextQuery
