@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reactor_memory.core.context.report import Context, ContextReport
+    from reactor_memory.core.context.context import Context
+    from reactor_memory.core.context.report import ContextReport
     from reactor_memory.core.manager import ConversationManager
     from reactor_memory.errors import (
         ActiveSessionConflictError,
@@ -51,7 +52,7 @@ _HOME = {
     "BudgetExceededError": "errors",
     "ConfigurationError": "errors",
     "Container": "wiring.container",
-    "Context": "core.context.report",
+    "Context": "core.context.context",
     "ContextReport": "core.context.report",
     "ConversationManager": "core.manager",
     "Fact": "models.ledger",

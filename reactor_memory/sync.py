@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar,
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from reactor_memory import memory as awaited
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessagesLike
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import Unentered
 from reactor_memory.core.manager import PAGE
 from reactor_memory.core.turn import Turn

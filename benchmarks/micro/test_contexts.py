@@ -16,8 +16,9 @@ from benchmarks.micro.session import (
     plan_request,
     prose,
 )
-from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import Draft
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.core.context.report import digest
 from reactor_memory.core.context.verification import verify
 

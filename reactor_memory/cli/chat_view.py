@@ -15,7 +15,7 @@ from rich.text import Text
 from reactor_memory.cli.context_view import context_view
 from reactor_memory.cli.tables import facts
 from reactor_memory.cli.terminal import console
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.features.chat import Progress, Reply
 from reactor_memory.features.chat.replies import Unseen
 from reactor_memory.features.facts.tracing import TracedFact

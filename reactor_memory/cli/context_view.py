@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.cli.tables import NOTHING_YET, block_view, count, heading, message_values, message_view, table
-from reactor_memory.core.context.report import Context, ContextReport, Part, ReportEntry
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.report import ContextReport, ReportEntry
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import JsonObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.evaluation.probes import Probe, find
 from reactor_memory.evaluation.units import context_units, request_units
 from reactor_memory.models import Message, Value

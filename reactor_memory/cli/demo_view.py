@@ -12,7 +12,8 @@ from rich.text import Text
 from reactor_memory.cli.context_view import context_value, messages_view
 from reactor_memory.cli.demo_run import Demonstration, Detail
 from reactor_memory.cli.tables import count, heading, moment, table
-from reactor_memory.core.context.report import Context, Part
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.context import Context
 from reactor_memory.models import JsonObject
 from reactor_memory.text.documents import page
 from reactor_memory.text.printable import printable

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.cli.tables import count, heading, message_values, message_view, spans, table
-from reactor_memory.core.context.report import MessageFate, MessageReason, Part
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.report import MessageFate, MessageReason
 from reactor_memory.features.explain.explanation import Explanation, FactFate, FactReason, Line
 from reactor_memory.features.explain.reasons import FACT_REASONS, LINE_REASONS, MESSAGE_REASONS, NO_ROOM
 from reactor_memory.models import JsonObject, Message

@@ -14,10 +14,9 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import characters_of, in_thread_if_long
 from reactor_memory.core.validation import (
     MessageLimits,
-    check_idempotency_key,
     check_messages,
+    check_optional_id,
     check_session_id,
-    check_user_id,
     fingerprint,
     new_message_id,
 )
@@ -53,8 +52,8 @@ class BatchMaker:
     ) -> AppendRequest:
         """The batch. Raises `InvalidInputError`, `InvalidMessageError` and `LimitExceededError`, which name `field`."""
         check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        check_idempotency_key(idempotency_key)
+        check_optional_id("user_id", user_id)
+        check_optional_id("idempotency_key", idempotency_key)
         batch = messages_of(messages, field=field)
         check_messages(batch, self._limits, field=field)
         now = self._clock()

@@ -10,12 +10,11 @@ import msgspec
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.core.validation import (
     MessageLimits,
-    check_agent_name,
     check_is_text,
     check_message,
+    check_optional_id,
     check_position,
     check_session_id,
-    check_user_id,
 )
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import Message, Value
@@ -57,8 +56,8 @@ def load_request(
 ) -> LoadRequest:
     """Raises `InvalidInputError` and `InvalidMessageError`, which name the argument."""
     check_session_id(session_id, creating=False)
-    check_user_id(user_id)
-    check_agent_name(agent_name)
+    check_optional_id("user_id", user_id)
+    check_optional_id("agent_name", agent_name)
     if budget is not None:
         check_position("budget", budget, least=1)
     if query is not None:

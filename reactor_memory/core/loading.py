@@ -11,11 +11,12 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from reactor_memory.core import context
 from reactor_memory.core.context.blocks import FIRST_SHARE, Block, Verbatim
-from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.database.deadlines import seconds_left
@@ -185,7 +186,7 @@ class ContextLoader:
 
     def _trimmed(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         limits = self._limits(request)
-        return trim(
+        return context.own_history.trim(
             [*history, *request.current],
             limits.budget,
             count=self._counter.of,

@@ -12,19 +12,18 @@ import anyio
 
 from reactor_memory.core import log
 from reactor_memory.core.batches import BatchMaker
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import LoadRequest, as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.turn import Turn
 from reactor_memory.core.validation import (
     MessageLimits,
-    check_agent_name,
     check_is_text,
+    check_optional_id,
     check_position,
     check_session_id,
-    check_user_id,
 )
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
@@ -183,7 +182,7 @@ class ConversationManager:
 
         Stores nothing; raises what `save_history` raises before it stores anything.
         """
-        check_agent_name(agent_name)
+        check_optional_id("agent_name", agent_name)
         return await self._batches.prepared(
             session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
         )
@@ -296,7 +295,7 @@ class ConversationManager:
         self, *, user_id: str | None = None, limit: int = 50, cursor: str | None = None
     ) -> SessionPage:
         """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         check_position("limit", limit, least=1)
         if cursor is not None:
             check_is_text("cursor", cursor)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
 
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessagesLike, answer_of, messages_of
-from reactor_memory.core.context.report import Context
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message
 

@@ -61,39 +61,16 @@ def check_session_id(value: object, *, creating: bool) -> None:
         raise InvalidInputError("session_id", "must not contain ~, which marks forks; use another character")
 
 
-def check_user_id(value: object, *, field: str = "user_id") -> None:
-    """Raises `InvalidInputError`. None is allowed: nobody in particular."""
+def check_optional_id(field: str, value: object) -> None:
+    """Raises `InvalidInputError`. None is allowed: nobody in particular, no key."""
     if value is not None:
         _check_id(field, value)
-
-
-def check_idempotency_key(value: object) -> None:
-    """Raises `InvalidInputError`. None is allowed: no key."""
-    if value is not None:
-        _check_id("idempotency_key", value)
-
-
-def check_agent_name(value: object) -> None:
-    """Raises `InvalidInputError`. None is allowed: no agent in particular."""
-    if value is not None:
-        _check_id("agent_name", value)
 
 
 def check_user_and_agent(user_id: object, agent_name: object) -> None:
     """Raises `InvalidInputError`. What belongs to a user and an agent needs both."""
     _check_id("user_id", user_id)
     _check_id("agent_name", agent_name)
-
-
-def check_author(value: object) -> None:
-    """Raises `InvalidInputError`. None is allowed: nobody in particular."""
-    if value is not None:
-        _check_id("author", value)
-
-
-def check_label(field: str, value: object, limits: MessageLimits) -> None:
-    """Raises `InvalidInputError` for what no store can keep as part of a key, and `LimitExceededError`."""
-    _check_label(field, cast("str", value), limits)
 
 
 def check_object(field: str, value: object, limits: MessageLimits) -> None:
@@ -118,11 +95,11 @@ def check_message(message: Message, limits: MessageLimits, *, field: str = "mess
     _check_kind(message, field)
     _check_content(f"{field}.content", message.content, limits)
     if message.name is not None:
-        _check_label(f"{field}.name", message.name, limits)
+        check_label(f"{field}.name", message.name, limits)
     if message.author_id is not None:
-        _check_label(f"{field}.author_id", message.author_id, limits)
+        check_label(f"{field}.author_id", message.author_id, limits)
     if message.tool_call_id is not None:
-        _check_label(f"{field}.tool_call_id", message.tool_call_id, limits)
+        check_label(f"{field}.tool_call_id", message.tool_call_id, limits)
     if message.created_at is not None:
         _check_time(f"{field}.created_at", message.created_at)
     _check_structured(message, limits, field)
@@ -193,7 +170,8 @@ def _check_content(field: str, value: str, limits: MessageLimits) -> None:
     _check_limit(field, size, limits.max_content_bytes, "bytes", "max_content_bytes")
 
 
-def _check_label(field: str, value: str, limits: MessageLimits) -> None:
+def check_label(field: str, value: str, limits: MessageLimits) -> None:
+    """Raises `InvalidInputError` for what no store can keep as part of a key, and `LimitExceededError`."""
     check_text(field, value)
     _check_limit(field, len(value), limits.max_id_length, "characters", "max_id_length")
 
@@ -253,8 +231,8 @@ def _check_tool_calls(field: str, calls: object, limits: MessageLimits) -> None:
 
 
 def _check_tool_call(field: str, call: ToolCall, limits: MessageLimits) -> None:
-    _check_label(f"{field}.id", call.id, limits)
-    _check_label(f"{field}.name", call.name, limits)
+    check_label(f"{field}.id", call.id, limits)
+    check_label(f"{field}.name", call.name, limits)
     if type(call.arguments) is str:
         _check_content(f"{field}.arguments", call.arguments, limits)
     else:

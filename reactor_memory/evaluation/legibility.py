@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.evaluation.attribution import is_clear, record_of
 from reactor_memory.evaluation.units import Unit, columns_of, lines_as_units
 from reactor_memory.models import Message

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.report import Context
 from reactor_memory.models import Message
 
 CACHED_COUNTS = 50_000

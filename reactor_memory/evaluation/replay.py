@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import anyio
 import msgspec
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.evaluation.metering import usage_of
 from reactor_memory.evaluation.metrics import TextCount, ratio

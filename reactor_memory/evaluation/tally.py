@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Freshness
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.evaluation.attribution import keys_in
 from reactor_memory.evaluation.legibility import is_junk, is_legible, memory_lines, told_share

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.models import JsonObject, Message
 
 MAX_LINE_CHARACTERS = 400

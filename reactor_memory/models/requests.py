@@ -98,15 +98,6 @@ class ErasedBranch(Value, frozen=True, kw_only=True):
     ranges: tuple[tuple[int, int], ...]
 
 
-class Erased(Value, frozen=True, kw_only=True):
-    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
-    showed one of those that were asked for, deleted ones included.
-    """
-
-    message_count: int
-    branches: tuple[ErasedBranch, ...] = ()
-
-
 class StoreHealth(Value, frozen=True, kw_only=True):
     """What `doctor` prints of a store: `(label, text)` pairs, and problems in plain words."""
 

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from msgspec import UNSET, UnsetType
 
-from reactor_memory.core.context.report import Part
+from reactor_memory.core.context.blocks import Part
 from reactor_memory.features.responses import models as responses
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing import models as sharing

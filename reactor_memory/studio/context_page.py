@@ -11,7 +11,8 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 
 from reactor_memory import forms
-from reactor_memory.core.context.report import ContextReport, Part
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.report import ContextReport
 from reactor_memory.evaluation.markup import Markup, tag
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
 from reactor_memory.features.replay.replayer import Replay

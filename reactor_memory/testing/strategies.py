@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from dependency_injector import providers
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError, SummarizationError
 from reactor_memory.models import Message, ToolCall

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.report import Context
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message
 from reactor_memory.wiring.settings import Settings

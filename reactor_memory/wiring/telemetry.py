@@ -18,8 +18,8 @@ from dependency_injector import providers
 from opentelemetry import metrics, trace
 from opentelemetry.trace import Span, StatusCode
 
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager

@@ -14,7 +14,7 @@ from rich.console import Console
 from reactor_memory import Memory, Message, Settings, open_memory
 from reactor_memory.cli.context_view import context_view, replay_view
 from reactor_memory.core.context.blocks import Block, Frame, Place, block_text
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.models.block_lines import BlockLine

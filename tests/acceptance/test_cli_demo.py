@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reactor_memory.cli import demo_run
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from reactor_memory import Memory, SessionDeletedError, SessionNotFoundError
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.log import background_work
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts

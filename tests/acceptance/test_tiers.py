@@ -25,7 +25,7 @@ from reactor_memory import (
     ToolCall,
     open_container,
 )
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.log import operations as log
 from reactor_memory.features.tiers.progressive_tiers import (

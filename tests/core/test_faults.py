@@ -16,7 +16,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, SessionDeletedError, open_container
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.log import summaries
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -17,11 +18,10 @@ from msgspec.structs import replace
 
 from reactor_memory.core.validation import (
     MessageLimits,
-    check_idempotency_key,
     check_message,
     check_messages,
+    check_optional_id,
     check_session_id,
-    check_user_id,
     fingerprint,
     new_message_id,
 )
@@ -249,7 +249,7 @@ def test_what_passes_comes_back_unchanged(metadata: dict[str, Any], content: str
     assert repr(msgspec.json.decode(msgspec.json.encode(message), type=Message)) == repr(message)
 
 
-@each_row("check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key])
+@each_row("check", [partial(check_session_id, creating=True), partial(check_optional_id, "user_id")])
 @each_row(
     "value", ["", "a" * 256, "a\0", "a\nb", "\x7f", "\x85", SURROGATE, 1, b"a", ["a"], ".", "..", "\u202ea", "a\u2029"]
 )
@@ -258,15 +258,14 @@ def test_ids_that_are_refused(check: Any, value: Any) -> None:
         check(value)
 
 
-@each_row("check", [lambda value: check_session_id(value, creating=True), check_user_id, check_idempotency_key])
+@each_row("check", [partial(check_session_id, creating=True), partial(check_optional_id, "user_id")])
 @each_row("value", ["a", "a" * 255, "\U0001f600" * 255, "a b/c?d#e%00", "\ud55c", "'; --", "...", "a/../b", "\u200d"])
 def test_ids_that_pass(check: Any, value: Any) -> None:
     check(value)
 
 
 def test_nobody_and_no_key_are_allowed() -> None:
-    check_user_id(None)
-    check_idempotency_key(None)
+    check_optional_id("idempotency_key", None)
     with pytest.raises(InvalidInputError):
         check_session_id(None, creating=False)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.context.blocks import Frame
-from reactor_memory.core.context.report import Context, ContextReport, Part
+from reactor_memory.core.context.blocks import Frame, Part
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.report import ContextReport
 from reactor_memory.models import Message
 
 

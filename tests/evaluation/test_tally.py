@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.report import Context
 from reactor_memory.evaluation.metrics import TextCount
 from reactor_memory.evaluation.pricing import Traffic
 from reactor_memory.evaluation.probes import Probe

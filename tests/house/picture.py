@@ -42,11 +42,14 @@ def imports(*, everywhere: bool = False) -> dict[str, frozenset[str]]:
 
 def _imported(path: Path, modules: dict[str, Path], everywhere: bool) -> Iterator[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    own_package = ".".join(path.relative_to(PACKAGE).parent.parts)
     for node in ast.walk(tree) if everywhere else _run(tree.body):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("reactor_memory"):
             module = (node.module or "").removeprefix("reactor_memory").lstrip(".")
             for alias in node.names:
                 inner = f"{module}.{alias.name}".lstrip(".")
+                if inner == own_package:
+                    continue  # it is there before its module, which asks it for others when it uses them
                 found = next((name for name in (inner, module, f"{module}.__init__") if name in modules), None)
                 if found is not None:
                     yield found

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 
 Json = dict[str, Any]
 

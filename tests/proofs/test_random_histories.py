@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactor_memory import Container, ConversationManager, Fact, Message
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError, InvalidInputError
 from reactor_memory.testing import ScriptedSummarizer

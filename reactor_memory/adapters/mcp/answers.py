@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact, RangeSummary

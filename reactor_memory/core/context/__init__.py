@@ -1,0 +1,22 @@
+"""From what may be shown to a context.
+
+Modules are imported when they are first used: most turns fit, most loads are of a session, and few reports are read.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reactor_memory.core.context import own_history as own_history
+    from reactor_memory.core.context import report_entries as report_entries
+    from reactor_memory.core.context import turn_clamp as turn_clamp
+
+_MODULES = ("turn_clamp", "own_history", "report_entries")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

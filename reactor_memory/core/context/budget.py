@@ -1,34 +1,36 @@
-"""Fitting a draft, or a plain list of messages, into a budget of tokens.
+"""Fitting a draft into a budget of tokens.
 
 Protected are the current turn and what stands verbatim. Given up, in this order: what comes back and does not fit
 beside the smallest window, the window above its minimum, the blocks by their rank and their lines by value, the
-remaining window, and then parts of the current turn (`current_turn`). Nothing here reads a clock or does I/O, and a
+remaining window, and then parts of the current turn (`turn_clamp`). Nothing here reads a clock or does I/O, and a
 stored message is not counted again. The work grows with what is kept, not with what is dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from reactor_memory.core import context
 from reactor_memory.core.context.accounting import (
+    BlockAccount,
+    ChoiceAccount,
     Fate,
     FittedPart,
-    Heading,
-    block_part,
+    VerbatimAccount,
     cut_part,
-    make_context,
-    message_part,
     turn_part,
-    verbatim_part,
 )
 from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit_blocks, fitted_text
-from reactor_memory.core.context.current_turn import Count, CountText, FittedTurn, TurnClamp
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn, current_turn
 from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
 from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
-from reactor_memory.core.context.report import Context, Reason
 from reactor_memory.errors import BudgetExceededError
-from reactor_memory.models import Message, is_posted_summary, turns
+from reactor_memory.models import Message, turns
+
+if TYPE_CHECKING:
+    from reactor_memory.core.context.report import Reason
 
 
 def assemble(
@@ -50,11 +52,11 @@ def assemble(
 
     Raises `BudgetExceededError` as `ContextLimits` describes.
     """
-    cost = _cost(count, limits.overhead)
+    cost = with_overhead(count, limits.overhead)
     current, window_end = _join_last_turn(draft.window, tuple(current))
-    turn = _current_turn(current, limits.overhead, count, count_text)
+    turn = current_turn(current, cost)
     verbatim = [message for part in draft.verbatim for message in part.messages]
-    protected, fitted, room = _protect(verbatim, turn.clamp, limits, cost)
+    protected, fitted, room = protect(verbatim, turn, limits, cost, count_text)
     shown: list[FittedPart] = []
     kept = _kept_beside_earlier(draft, window_end, limits, cost)
     if draft.blocks or draft.earlier:
@@ -71,72 +73,12 @@ def assemble(
     behind: Sequence[FittedPart] = ()
     if draft.earlier or draft.blocks_at("last"):
         window, behind = _bring_back(draft, window, kept, room, limits, cost, count_text)
-    shown += (cut_part("window", draft.window, 0, window, cost), *behind)
-    if current:
-        shown.append(turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost))
-    return make_context(_heading(draft, limits), shown, system=system)
+    shown += (cut_part("window", draft.window, 0, window, cost), *behind, turn_part(turn, fitted, cost))
+    return make_context(draft, limits, shown, system)
 
 
-def trim(
-    messages: Sequence[Message],
-    budget: int,
-    *,
-    count: Count,
-    count_text: CountText,
-    overhead: int = 4,
-    tokenizer: str = "",
-    session_id: str = "",
-    system: str | None = None,
-) -> Context:
-    """The part of a caller's own `messages` that fits into `budget`. Trimming the result again changes nothing.
-
-    Leading system messages play the part of memory: they leave, first to last, only when they would not fit without
-    the window either. The current turn begins at the last user message; without one it is the newest pair or message.
-    `system` is carried along, not counted.
-
-    Raises `BudgetExceededError` when the least of the current turn does not fit.
-    """
-    cost = _cost(count, overhead)
-    start = next((i for i, message in enumerate(messages) if not _is_leading(message)), len(messages))
-    end = _current_start(messages, start)
-    turn = _current_turn(messages[end:], overhead, count, count_text)
-    _, fitted, room = _protect((), turn.clamp, ContextLimits(budget=budget, overhead=overhead), cost)
-    leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead, tokenizer=tokenizer)
-    shown = [
-        cut_part("system", messages, 0, leading, cost),
-        cut_part("window", messages, start, window, cost),
-        turn_part(turn.offered, turn.orphans, turn.clamp, fitted, cost),
-    ]
-    heading = Heading(session_id=session_id, strategy="history", budget=budget, overhead=overhead, freshness="history")
-    return make_context(heading, shown, system=system)
-
-
-def _is_leading(message: Message) -> bool:
-    return message.role in ("system", "summary") and not is_posted_summary(message)
-
-
-def _cost(count: Count, overhead: int) -> Count:
+def with_overhead(count: Count, overhead: int) -> Count:
     return lambda message: count(message) + overhead
-
-
-class _CurrentTurn(NamedTuple):
-    """The current turn as offered, its orphans by position, and what it can shrink to without them."""
-
-    offered: Sequence[Message]
-    orphans: dict[int, turns.OrphanReason]
-    clamp: TurnClamp
-
-
-def _current_turn(messages: Sequence[Message], overhead: int, count: Count, count_text: CountText) -> _CurrentTurn:
-    if not messages:
-        return _NO_TURN
-    orphans = turns.find_orphans(messages, open_tail=True)
-    rest = [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
-    return _CurrentTurn(messages, orphans, TurnClamp(rest, overhead=overhead, count=count, count_text=count_text))
-
-
-_NO_TURN = _CurrentTurn((), {}, TurnClamp((), overhead=0, count=lambda _: 0, count_text=len))
 
 
 def _join_last_turn(window: Sequence[Message], current: Sequence[Message]) -> tuple[Sequence[Message], int]:
@@ -147,27 +89,20 @@ def _join_last_turn(window: Sequence[Message], current: Sequence[Message]) -> tu
     return (*window[start:], *current), start
 
 
-def _current_start(messages: Sequence[Message], start: int) -> int:
-    """Where the current turn of a plain list begins, not before `start`."""
-    last = turns.last_turn_start(messages, start)
-    if last == len(messages) or messages[last].role == "user":
-        return last
-    return last + turns.units(messages[last:])[-1].start
-
-
-def _protect(
-    verbatim: Sequence[Message], turn: TurnClamp, limits: ContextLimits, cost: Count
+def protect(
+    verbatim: Sequence[Message], turn: CurrentTurn, limits: ContextLimits, cost: Count, count_text: CountText
 ) -> tuple[Cut, FittedTurn, int]:
     """What stands verbatim and the current turn as they are shown, and the room that they leave to everything else."""
     protected = Cut(0, len(verbatim), sum(map(cost, verbatim)))
     room = limits.budget - protected.tokens
     if turn.tokens <= room:
         return protected, turn.whole(), room - turn.tokens
-    least = turn.minimum()
+    clamp = context.turn_clamp.TurnClamp(turn, cost, count_text, overhead=limits.overhead)
+    least = clamp.minimum()
     if least > room:
         protected = _give_up_verbatim(verbatim, protected.tokens, least, limits, cost)
         room = limits.budget - protected.tokens
-    fitted = turn.fit(room)
+    fitted = clamp.fit(room)
     # A turn that was cut has the rest of the room: memory beside it would say that the cut was not needed.
     return protected, fitted, 0 if fitted.clamped else room - fitted.tokens
 
@@ -186,7 +121,8 @@ def _verbatim_parts(parts: Sequence[Verbatim], protected: Cut, cost: Count) -> I
     for part in parts:
         count = len(part.messages)
         start = min(max(protected.start - begin, 0), count)
-        yield verbatim_part(part, Cut(start, count, sum(map(cost, part.messages[start:]))), cost)
+        cut = Cut(start, count, sum(map(cost, part.messages[start:])))
+        yield FittedPart(part.part, part.messages[start:], cut.tokens, count, VerbatimAccount(part, cut, cost))
         begin += count
 
 
@@ -230,12 +166,13 @@ def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountT
 
 
 def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> FittedPart:
-    message = None
+    shown: list[Message] = []
     if fitted.kept:
         role = block.frame.role or limits.memory_role
         tokens = fitted.tokens - limits.overhead
-        message = Message(role=role, content=fitted_text(block, fitted.kept), token_count=tokens)
-    return block_part(block, message, fitted)
+        shown.append(Message(role=role, content=fitted_text(block, fitted.kept), token_count=tokens))
+    account = BlockAccount(block, fitted.kept)
+    return FittedPart(block.frame.part, shown, fitted.tokens, len(block.lines), account)
 
 
 def _bring_back(
@@ -295,17 +232,16 @@ def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequen
         left_out: Reason = orphans.get(index, "over_budget") if message.seq in unseen else "already_shown"
         return Fate("dropped", left_out, cost(message))
 
-    return message_part(earlier.part, offered, kept, [fate(*each) for each in enumerate(offered)])
+    account = ChoiceAccount(offered, [fate(*each) for each in enumerate(offered)])
+    return FittedPart(earlier.part, kept, sum(map(cost, kept)), len(offered), account)
 
 
-def _heading(draft: Draft, limits: ContextLimits) -> Heading:
-    return Heading(
-        session_id=draft.session_id,
-        strategy=draft.strategy,
-        budget=limits.budget,
-        overhead=limits.overhead,
-        freshness=draft.freshness,
-        covered_seq=draft.covered_seq,
-        unread=draft.unread,
-        remarks=draft.remarks,
+def make_context(draft: Draft, limits: ContextLimits, shown: Iterable[FittedPart], system: str | None) -> Context:
+    """The messages of all parts in their order, and what makes the report over them."""
+    parts = [part for part in shown if part.offered]
+    messages = tuple([message for part in parts for message in part.messages])
+    return Context(
+        messages=list(messages),
+        report=lambda: context.report_entries.report_of(draft, limits, parts, messages),
+        system=system,
     )

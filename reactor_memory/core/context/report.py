@@ -1,17 +1,16 @@
-"""What the model gets, and the report of how it was chosen."""
+"""The report of how a context was chosen: what it says, and what it answers."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from reactor_memory import forms
 from reactor_memory.core.context.blocks import Frame, Part
 from reactor_memory.core.context.draft import Freshness
-from reactor_memory.models import JsonObject, Message, Value
+from reactor_memory.models import Message, Value
 
 Reason: TypeAlias = Literal[
     "protected",  # kept: the current turn, and what stands verbatim
@@ -190,69 +189,6 @@ class ContextReport(Value, frozen=True, kw_only=True):
         if any(first <= seq <= last for first, last in self.unread):
             return "unread"
         return "summarized" if 1 <= seq <= self.covered_seq else "unknown"
-
-
-class Context:
-    """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given.
-
-    `report` may be what makes it: then it is made when it is first read, of the values that the context was made of.
-    Two contexts are equal if all three are.
-    """
-
-    __slots__ = ("_report", "messages", "system")
-
-    def __init__(
-        self,
-        *,
-        messages: list[Message],
-        report: ContextReport | Callable[[], ContextReport],
-        system: str | None = None,
-    ) -> None:
-        self.messages = messages
-        self.system = system
-        self._report = report
-
-    @property
-    def report(self) -> ContextReport:
-        """What was kept, dropped and clamped, and why."""
-        if not isinstance(self._report, ContextReport):
-            self._report = self._report()
-        return self._report
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Context):
-            return NotImplemented
-        return (self.messages, self.report, self.system) == (other.messages, other.report, other.system)
-
-    def __repr__(self) -> str:
-        report = self.report
-        parts = ", ".join(f"{part} {tokens:,}" for part, tokens in report.tokens.items())
-        shown = f"{len(self.messages)} messages, {report.total_tokens:,} of {report.budget:,} tokens"
-        return f"<Context of {report.session_id!r}: {shown}{f' ({parts})' if parts else ''}>"
-
-    def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """For a copy or a pickle: what makes a report cannot be pickled, the report can."""
-        return None, {"messages": self.messages, "system": self.system, "_report": self.report}
-
-    def part(self, name: Part) -> list[Message]:
-        """The messages of one part."""
-        return [message for part, message in zip(self.report.parts, self.messages, strict=True) if part == name]
-
-    def to_openai(self) -> list[JsonObject]:
-        """The `messages` of a chat completion."""
-        return forms.to_openai(self.messages, system=self.system)
-
-    def to_openai_responses(self) -> list[JsonObject]:
-        """The `input` of a request to the Responses API."""
-        return forms.to_openai_responses(self.messages, system=self.system)
-
-    def to_anthropic(self) -> JsonObject:
-        """`messages`, and `system` if there is any, of a request to the Messages API."""
-        return forms.to_anthropic(self.messages, system=self.system)
-
-    def to_gemini(self) -> JsonObject:
-        """`contents`, and `system_instruction` (part of the config) if there is any, as google-genai takes them."""
-        return forms.to_gemini(self.messages, system=self.system)
 
 
 def _reason(entries: Sequence[ReportEntry], seq: int, parts: Sequence[Part]) -> Reason | None:

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import msgspec
 
-from reactor_memory.core.context.report import Context, ContextReport, ReportEntry
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.report import ContextReport, ReportEntry
 from reactor_memory.models import Message
 
 _REASONING = ("reasoning", "thinking", "redacted_thinking")

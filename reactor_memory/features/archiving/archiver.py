@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.validation import check_idempotency_key, check_position, check_session_id, check_user_id
+from reactor_memory.core.validation import check_optional_id, check_position, check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
@@ -65,8 +65,8 @@ class Archiver:
         its results, and for a summary that says nothing; `SessionNotFoundError`.
         """
         check_session_id(session_id, creating=False)
-        check_user_id(user_id)
-        check_idempotency_key(idempotency_key)
+        check_optional_id("user_id", user_id)
+        check_optional_id("idempotency_key", idempotency_key)
         if until_seq is not None:
             check_position("until_seq", until_seq, least=1)
         if idempotency_key is not None and summary is None:
@@ -100,7 +100,7 @@ class Archiver:
         Raises `SessionNotFoundError` for an unknown session.
         """
         check_session_id(session_id, creating=False)
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         check_position("from_seq", from_seq, least=1)
         count = await self._database.write(
             operations.restore, session_id, user_id, from_seq=from_seq, now=self._clock(), refold=self._refold

@@ -1,4 +1,4 @@
-"""What archiving answers."""
+"""What archiving did."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.chat.columns import columns, count, excerpt

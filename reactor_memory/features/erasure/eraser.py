@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from reactor_memory.core.log import deletion
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.health import scrub
-from reactor_memory.core.validation import check_position, check_session_id, check_user_id
+from reactor_memory.core.validation import check_optional_id, check_position, check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.errors import InvalidInputError
@@ -156,7 +156,7 @@ class Erasure:
         Raises `InvalidInputError` for a position that the session does not have, and `SessionNotFoundError`.
         """
         check_session_id(session_id, creating=False)
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         return await self._erase(session_id, user_id, ranges_of(seq))
 
     async def _erase(self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]) -> ErasedMessages:
@@ -221,7 +221,7 @@ class Erasure:
         The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
         What the user saves meanwhile may stay.
         """
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
             raise InvalidInputError("user_id", "names no user; sessions without an owner are deleted one by one")
         rows = await self._database.write(

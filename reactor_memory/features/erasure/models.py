@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.models import Value
+from reactor_memory.models.requests import ErasedBranch
 
 
 class ErasedMessages(Value, frozen=True, kw_only=True):
@@ -22,3 +23,12 @@ class ErasedUser(Value, frozen=True, kw_only=True):
 
     session_count: int
     row_count: int
+
+
+class Erased(Value, frozen=True, kw_only=True):
+    """How many messages were destroyed now (those that were tombstones already do not count), and every branch that
+    showed one of those that were asked for, deleted ones included.
+    """
+
+    message_count: int
+    branches: tuple[ErasedBranch, ...] = ()

@@ -18,9 +18,10 @@ from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.erasure.models import Erased
 from reactor_memory.models import BranchRange, Session
 from reactor_memory.models.leases import Lease
-from reactor_memory.models.requests import ERASE, ERASE_USER, Erased, ErasedBranch, Withdrawn
+from reactor_memory.models.requests import ERASE, ERASE_USER, ErasedBranch, Withdrawn
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold

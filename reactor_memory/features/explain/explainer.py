@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio.to_thread
 
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessageLike
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.load_requests import LoadRequest, load_request
 from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, Part
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft
-from reactor_memory.core.context.report import Context, LineFate, MessageFate, Reason
+from reactor_memory.core.context.report import LineFate, MessageFate, Reason
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Rank, rank
 from reactor_memory.features.facts.plain_text import plain, plain_value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.draft import Freshness
-from reactor_memory.core.context.report import MessageReason, Part, Reason
+from reactor_memory.core.context.report import MessageReason, Reason
 from reactor_memory.features.explain.explanation import FactReason, LineReason
 
 REASONS: dict[Reason, str] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.validation import check_author, check_user_and_agent
+from reactor_memory.core.validation import check_optional_id, check_user_and_agent
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.notes import operations as note_rows
@@ -65,7 +65,7 @@ class LongTermMemory:
         `truncate` cut at its end, which the message tells.
         """
         check_user_and_agent(user_id, agent_name)
-        check_author(author)
+        check_optional_id("author", author)
         change = Change(
             operation=operation,
             content=content,

@@ -16,10 +16,10 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, Frame
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft, EarlierTurns, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
-from reactor_memory.core.context.report import Context
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.recall.choice import Recalled, VisibleContext, choose, joint, query_terms, wanted

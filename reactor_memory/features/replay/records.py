@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import anyio
 import msgspec
 
-from reactor_memory.core.context.report import Context, ContextReport, Part, digest
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.report import ContextReport, digest
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.core.log.summaries import hold

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from reactor_memory.core.context.report import Context, Part, digest
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.report import digest
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import check_position

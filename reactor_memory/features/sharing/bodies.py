@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from reactor_memory.core.context.report import Part
+from reactor_memory.core.context.blocks import Part
 from reactor_memory.features.sharing.models import AccessLevel, Channel
 from reactor_memory.models import ResponseState, Role, SearchType, Visibility
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.forks import check_fork_depth
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.validation import MessageLimits, check_agent_name, check_metadata, check_text
+from reactor_memory.core.validation import MessageLimits, check_metadata, check_optional_id, check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     InvalidInputError,
@@ -85,7 +85,7 @@ class Conversations:
         `agent_name`.
         """
         check_granted(principal, "append")
-        check_agent_name(agent_name)
+        check_optional_id("agent_name", agent_name)
         if principal.grant is not None and not principal.grant.covers(agent_name):
             raise NotGrantedError("a key whose grant covers the agent of the conversation")
         check_unreserved(metadata or {})

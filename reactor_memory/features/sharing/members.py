@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.validation import check_user_id
+from reactor_memory.core.validation import check_optional_id
 from reactor_memory.database.database import Database
 from reactor_memory.errors import (
     AccessDeniedError,
@@ -78,7 +78,7 @@ class Sharing:
     ) -> Membership | None:
         user_of(principal)
         conversation = await self._access.conversation(principal, conversation_id, needs="manager", operation=SHARES)
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         check_grantable(level)
         if not creating:
             check_not_owner(conversation, user_id)
@@ -116,7 +116,7 @@ class Sharing:
         transfer_id = new_id(principal, request_key, "transfer", conversation_id, user_id)
 
         async def act(conversation: Conversation) -> OwnershipTransfer:
-            check_user_id(user_id, field="new_owner_user_id")
+            check_optional_id("new_owner_user_id", user_id)
             if user_id == owner_id:
                 raise InvalidInputError("new_owner_user_id", "names the owner: offer it to another member")
             transfer = OwnershipTransfer(

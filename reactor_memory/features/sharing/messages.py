@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.core.context.report import Context, Part
+from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import MAX_ID_LENGTH, check_text
 from reactor_memory.database.database import Database

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.validation import check_session_id, check_user_id, new_message_id
+from reactor_memory.core.validation import check_optional_id, check_session_id, new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, SummarizationError
 from reactor_memory.features.facts.prose import render_narrative
@@ -80,7 +80,7 @@ class Ranges:
         refuses what is made of them.
         """
         check_session_id(session_id, creating=False)
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         session = await self._messages.get_session(session_id, user_id)
         if session is None:
             return None, ()
@@ -101,7 +101,7 @@ class Ranges:
     async def restore(self, session_id: str, user_id: str | None, summary_id: str) -> bool:
         """Undo a live summary exactly; False if it is not live."""
         check_session_id(session_id, creating=False)
-        check_user_id(user_id)
+        check_optional_id("user_id", user_id)
         return await self._database.write(
             range_summaries.restore_range_summary, session_id, user_id, summary_id, now=self._clock()
         )

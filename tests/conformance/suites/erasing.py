@@ -16,6 +16,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.erasure import operations as erasure
+from reactor_memory.features.erasure.models import Erased
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes import operations as note_rows
@@ -26,7 +27,6 @@ from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.index_requests import IndexEntry, IndexPart, RecallQuery
 from reactor_memory.models.ledger import Ledger, PostedSummary, Summary
-from reactor_memory.models.requests import Erased
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import NOTICE
-from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.report import Context, ReportEntry
+from reactor_memory.core.context.own_history import trim
+from reactor_memory.core.context.report import ReportEntry
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.errors import BudgetExceededError, StoreCorruptError

@@ -16,8 +16,8 @@ import pytest
 
 from reactor_memory.core.context.blocks import NOTICE
 from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits
-from reactor_memory.core.context.report import Context
 from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.context.budget import trim
 from reactor_memory.core.context.given_messages import message_of, messages_of
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.forms.requests import (
     EARLIER_NOT_SHOWN,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import TypeAdapter
 
-from reactor_memory.core.context.budget import trim
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall
 from tests.core.context.histories import count, count_text, plain_histories

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from google.genai import types
 
-from reactor_memory.core.context.budget import trim
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.forms.content_parts import NOT_SHOWN
 from reactor_memory.forms.requests import (
     EARLIER_NOT_SHOWN,

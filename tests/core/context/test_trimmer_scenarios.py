@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from reactor_memory.core.context.budget import trim
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, ToolCall

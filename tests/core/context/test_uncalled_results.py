@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.core.context.verification import verify
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall

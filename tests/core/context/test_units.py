@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.core.context.budget import assemble, trim
+from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.report import Context
+from reactor_memory.core.context.own_history import trim
 from reactor_memory.core.context.selection import newest, window_start
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError

@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits
-from reactor_memory.core.context.report import Context, ReportEntry, digest
+from reactor_memory.core.context.report import ReportEntry, digest
 from reactor_memory.core.context.verification import verify
 from reactor_memory.models import Message, Pin, ToolCall
 from reactor_memory.models.block_lines import BlockLine

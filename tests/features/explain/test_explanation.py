@@ -7,8 +7,9 @@ from typing import Any, get_args
 from msgspec.structs import replace
 
 from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.report import Context, MessageReason
+from reactor_memory.core.context.report import MessageReason
 from reactor_memory.features.explain import reasons
 from reactor_memory.features.explain.explanation import (
     Evidence,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.loading import Brought
 from reactor_memory.features.facts.prose import render_notes

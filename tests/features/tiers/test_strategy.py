@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from reactor_memory.core.context.budget import assemble
+from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits
-from reactor_memory.core.context.report import Context
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.core.context.verification import verify
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
