@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NEAREST = 20
-"""How many messages are looked at for their meaning."""
+NEAREST = 200
+"""How many messages are looked at for their meaning: as many as for their words."""
 
 EMBED_SECONDS = 1.0
 """Recall waits no longer for an embedder: words are there already, and a load is waiting."""

@@ -198,6 +198,31 @@ def most_telling(statements: Sequence[Statement], content: frozenset[str]) -> li
     return sorted(kept, key=lambda each: each.start)
 
 
+def fewest_covering(statements: Sequence[Statement], content: frozenset[str]) -> list[Statement]:
+    """Statements that together hold most of the words of `content`, or all statements if they do not. The ones that
+    are left out hold the fewest words, for their length, that no other one holds; those with details stay.
+    """
+    kept = list(statements)
+    while spare := [loss for each in kept if (loss := _loss_without(each, kept, content)) is not None]:
+        _, start = min(spare)
+        kept = [each for each in kept if each.start != start]
+    return kept
+
+
+def _loss_without(statement: Statement, kept: Sequence[Statement], content: frozenset[str]) -> tuple[float, int] | None:
+    """How many words per character would be lost with a statement, and where it begins; None if it must stay."""
+    others = [each for each in kept if each is not statement]
+    left = _held(others, content)
+    if not others or statement.has_details or left < COVER * len(content):
+        return None
+    characters = statement.stop - statement.start + TOKEN_CHARACTERS
+    return (_held(kept, content) - left) / characters, statement.start
+
+
+def _held(statements: Iterable[Statement], content: frozenset[str]) -> int:
+    return len(content & frozenset[str]().union(*(each.words for each in statements)))
+
+
 def telling(statements: Sequence[Statement]) -> float:
     """How informative they are together, per token: about 0.2 for chat, 1 for who did what and when."""
     tokens = sum((each.stop - each.start) / TOKEN_CHARACTERS + 1 for each in statements)

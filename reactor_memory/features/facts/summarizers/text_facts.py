@@ -28,6 +28,7 @@ from reactor_memory.features.facts.summarizers.statements import (
     OPENERS,
     Statement,
     beyond_aside,
+    fewest_covering,
     is_echo,
     most_telling,
     speaker_of,
@@ -203,7 +204,8 @@ def _statements(talk: Talk, index: int, *, is_noted: bool) -> list[Statement]:
     if not (told.by_user or talk.speakers or _answers_wish(talk, index)):
         stated = (each for each in stated if _tells_of_something(each))
     own = [each for each in stated if not (is_echo(each.words, before) or (told.by_user and _is_fact_of_its_own(each)))]
-    return most_telling(own, told.content - talk.speakers)
+    choose = fewest_covering if talk.speakers else most_telling
+    return choose(own, told.content - talk.speakers)
 
 
 def _tells_of_something(statement: Statement) -> bool:
