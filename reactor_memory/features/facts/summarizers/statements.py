@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from reactor_memory.features.facts.summarizers.lexicon import ASIDE, CHANGE, EMPTY_DENIALS
@@ -202,25 +203,29 @@ def fewest_covering(statements: Sequence[Statement], content: frozenset[str]) ->
     """Statements that together hold most of the words of `content`, or all statements if they do not. The ones that
     are left out hold the fewest words, for their length, that no other one holds; those with details stay.
     """
-    kept = list(statements)
-    while spare := [loss for each in kept if (loss := _loss_without(each, kept, content)) is not None]:
-        _, start = min(spare)
-        kept = [each for each in kept if each.start != start]
-    return kept
+    holders = Counter(word for each in statements for word in each.words & content)
+    held, gone = len(holders), set[int]()
+    spare = [(_rate(each, holders), index) for index, each in enumerate(statements) if not each.has_details]
+    heapify(spare)
+    while spare and len(gone) + 1 < len(statements):
+        rate, index = heappop(spare)
+        each = statements[index]
+        if (now := _rate(each, holders)) > rate:
+            heappush(spare, (now, index))  # what held its words, too, was left out since
+        elif held - (lost := _lost_with(each, holders)) >= COVER * len(content):
+            gone.add(index)
+            held -= lost
+            holders.subtract(each.words & holders.keys())
+    return [each for index, each in enumerate(statements) if index not in gone]
 
 
-def _loss_without(statement: Statement, kept: Sequence[Statement], content: frozenset[str]) -> tuple[float, int] | None:
-    """How many words per character would be lost with a statement, and where it begins; None if it must stay."""
-    others = [each for each in kept if each is not statement]
-    left = _held(others, content)
-    if not others or statement.has_details or left < COVER * len(content):
-        return None
-    characters = statement.stop - statement.start + TOKEN_CHARACTERS
-    return (_held(kept, content) - left) / characters, statement.start
+def _rate(statement: Statement, holders: Mapping[str, int]) -> float:
+    """How many words per character would be lost with a statement."""
+    return _lost_with(statement, holders) / (statement.stop - statement.start + TOKEN_CHARACTERS)
 
 
-def _held(statements: Iterable[Statement], content: frozenset[str]) -> int:
-    return len(content & frozenset[str]().union(*(each.words for each in statements)))
+def _lost_with(statement: Statement, holders: Mapping[str, int]) -> int:
+    return sum(holders.get(word) == 1 for word in statement.words)
 
 
 def telling(statements: Sequence[Statement]) -> float:
