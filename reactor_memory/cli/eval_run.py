@@ -19,6 +19,7 @@ from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
 from reactor_memory.evaluation.metering import meter
+from reactor_memory.evaluation.patience import wait_for_recall
 from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.session_files import Read
 from reactor_memory.evaluation.sessions import VARIANTS, LabelledSession
@@ -105,6 +106,7 @@ class Run(Value, frozen=True):
         if delayed:
             delay(container, SEED)
         meter(container)
+        wait_for_recall(container)
 
     def context_line(self, final: FinalContext) -> bytes:
         value = {

@@ -189,6 +189,7 @@ class Container(containers.DeclarativeContainer):
     message_search = providers.Singleton(
         imported("reactor_memory.wiring.search:message_search_of"), database, embedder, clock, settings
     )
+    recall_options = providers.Callable(imported("reactor_memory.wiring.recall:recall_options"), settings)
     recaller: providers.Singleton[Recaller] = providers.Singleton(
         imported("reactor_memory.features.recall.recaller:Recaller"),
         index=providers.Singleton(
@@ -197,13 +198,14 @@ class Container(containers.DeclarativeContainer):
             where_index_is,
             database,
             embedder.provider,
+            recall_options,
             settings,
         ),
         messages=message_store,
         summaries=summary_store,
         counter=message_counter,
         redactor=redactor,
-        options=providers.Callable(imported("reactor_memory.wiring.recall:recall_options"), settings),
+        options=recall_options,
     )
     notes_block = providers.Singleton(blocks.notes_block_of, needed_database.provider, message_counter, settings)
     pin_block = providers.Singleton(blocks.PinBlock, settings.provided.summary.memory_role)

@@ -25,6 +25,7 @@ def recall_of(
     where: str,
     database: Database,
     embedder: Callable[[], Embedder | None],
+    options: RecallOptions,
     settings: Settings,
 ) -> RecallIndex:
     """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
@@ -35,11 +36,14 @@ def recall_of(
         return words
     from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
     from reactor_memory.features.redaction import unredacted
-    from reactor_memory.features.search.hybrid_recall import EMBED_SECONDS, MeaningIndex
+    from reactor_memory.features.search.hybrid_recall import MeaningIndex
 
-    seconds = min(EMBED_SECONDS, settings.search.timeout_seconds)
-    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker_of(settings), timeout_seconds=seconds)
-    return MeaningIndex(words, database=database, embedder=patient, min_similarity=settings.search.min_similarity)
+    search, breaker = settings.search, breaker_of(settings)
+    seconds = min(options.seconds / 3, search.timeout_seconds)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker, timeout_seconds=seconds)
+    return MeaningIndex(
+        words, database=database, embedder=patient, min_similarity=search.min_similarity, seconds=options.seconds / 2
+    )
 
 
 def recall_options(settings: Settings) -> RecallOptions:

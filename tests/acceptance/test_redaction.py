@@ -24,7 +24,7 @@ from reactor_memory import (
     ToolCall,
     open_memory,
 )
-from reactor_memory.features.recall import recaller
+from reactor_memory.features.recall.recaller import RecallOptions
 from reactor_memory.models.ledger import Extraction, Fact
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing import ScriptedSummarizer
@@ -152,8 +152,7 @@ async def test_it_is_not_found_and_what_stands_around_it_is(indexed: bool) -> No
         assert any(SECRET in text for text in await found(memory, "address to write when a table is free"))
 
 
-async def test_no_load_waits_for_a_slow_redactor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recaller, "RECALL_SECONDS", 0.05)
+async def test_no_load_waits_for_a_slow_redactor() -> None:
     go_on, answered = threading.Event(), list[str]()
 
     def wait(text: str) -> str:
@@ -162,6 +161,7 @@ async def test_no_load_waits_for_a_slow_redactor(monkeypatch: pytest.MonkeyPatch
         return text
 
     async with agent_memory(redactor=wait, summary={"enabled": False}) as memory:
+        memory.container.recall_options.override(providers.Object(RecallOptions(seconds=0.05)))
         await save(memory, "s", talk(4))
         try:
             await memory.load_history("s", user_id=USER, query="plan")

@@ -46,19 +46,20 @@ IN_THREAD_CHARACTERS = 100_000
 FOUND = 200
 """How much of what an index finds is looked at."""
 
-RECALL_SECONDS = 3.0
-"""A load waits no longer for what might be recalled."""
-
-
 RECALLED_TURNS = "recalled"
 RECALLED_FACTS = Frame(part="recalled_facts", header="Recalled Conversation Facts:", place="last")
 
 
 class RecallOptions(Value, frozen=True, kw_only=True):
-    """`share` of the budget is the most that recall takes. `overhead` is what a message costs beside its own tokens."""
+    """`share` of the budget is the most that recall takes. `overhead` is what a message costs beside its own tokens.
+
+    A load waits `seconds` for what is recalled, half of it for what is near in meaning, and a third of it for the
+    embedder: words are there already.
+    """
 
     share: float = 0.9
     overhead: int = 4
+    seconds: float = 3.0
 
 
 class Question(Value, frozen=True, kw_only=True):
@@ -112,7 +113,7 @@ class Recaller:
         room = min(most, room_in(context, count=self._cost, with_memory=question.unknown is None))
         shown = visible_in(context, draft, room, count=self._cost)
         try:
-            with anyio.fail_after(RECALL_SECONDS):
+            with anyio.fail_after(self._options.seconds):
                 recalled = await self._recalled(question, session, user_id, draft, shown, room)
         except Exception as error:  # an index is anybody's code, and a load does without it
             log.warning("nothing recalled", extra={"session_id": session.session_id, "reason": type(error).__name__})

@@ -26,12 +26,6 @@ log = logging.getLogger(__name__)
 NEAREST = 200
 """How many messages are looked at for their meaning: as many as for their words."""
 
-EMBED_SECONDS = 1.0
-"""Recall waits no longer for an embedder: words are there already, and a load is waiting."""
-
-MEANING_SECONDS = 1.5
-"""Nor for that and what is near."""
-
 FULL_SCORE = 8.0
 """What a message counts that means exactly the same: as much as one that holds a rare term."""
 
@@ -40,14 +34,18 @@ class MeaningIndex:
     """`RecallIndex` that asks `words`, which keeps all entries, and the vectors of `database`.
 
     Of a message that is not embedded, or while the embedder or the database fails, words alone tell. `min_similarity`:
-    a message that means less of what is looked for is no answer (cosine, -1 to 1).
+    a message that means less of what is looked for is no answer (cosine, -1 to 1). What is near is waited for
+    `seconds`.
     """
 
-    def __init__(self, words: RecallIndex, *, database: Database, embedder: Embedder, min_similarity: float) -> None:
+    def __init__(
+        self, words: RecallIndex, *, database: Database, embedder: Embedder, min_similarity: float, seconds: float = 1.5
+    ) -> None:
         self._words = words
         self._database = database
         self._embedder = embedder
         self._min_similarity = min_similarity
+        self._seconds = seconds
 
     async def open(self) -> None:
         await self._words.open()
@@ -72,7 +70,7 @@ class MeaningIndex:
         if not by_words.indexed_until:
             return by_words
         try:
-            with anyio.fail_after(MEANING_SECONDS):
+            with anyio.fail_after(self._seconds):
                 near = await self._near(query, by_words.indexed_until)
         except Exception as error:  # an embedder is anybody's code, and recall does without it
             reason = error.reason if isinstance(error, EmbeddingError) else type(error).__name__

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from reactor_memory.features.recall.database_index import NoRecallIndex
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
-from reactor_memory.features.search import hybrid_recall as hybrid
 from reactor_memory.features.search.hybrid_recall import FULL_SCORE, MeaningIndex, with_meanings
 from reactor_memory.models import BranchRange
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
@@ -113,9 +112,11 @@ class Vectors(ScriptedDatabase):
 
 
 class Scene:
-    def __init__(self, until: int = 10) -> None:
+    def __init__(self, until: int = 10, *, seconds: float = 1.5) -> None:
         self.vectors, self.embedder = Vectors(), FakeEmbedder()
-        self.index = MeaningIndex(Words(until), database=self.vectors, embedder=self.embedder, min_similarity=0.3)
+        self.index = MeaningIndex(
+            Words(until), database=self.vectors, embedder=self.embedder, min_similarity=0.3, seconds=seconds
+        )
 
     async def found(self) -> list[int]:
         return [found.seq for found in (await self.index.search(QUERY)).found]
@@ -150,8 +151,7 @@ async def test_a_store_that_fails_costs_what_it_would_have_found(caplog: pytest.
     assert "a cat" not in str(told)
 
 
-async def test_a_store_that_hangs_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hybrid, "MEANING_SECONDS", 0.01)
-    scene = Scene()
+async def test_a_store_that_hangs_is_waited_for_no_longer() -> None:
+    scene = Scene(seconds=0.01)
     scene.vectors.hangs = True
     assert await scene.found() == []

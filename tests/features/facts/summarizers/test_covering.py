@@ -77,7 +77,7 @@ def test_people_with_names_are_told_so() -> None:
     assert values == covering(SPOKEN)
 
 
-def test_a_message_of_thousands_of_sentences_takes_no_longer_than_reading_it() -> None:
+def test_a_message_of_thousands_of_sentences_is_read_in_time() -> None:
     """Were each sentence weighed against all others each time that one is left out, this would take hours."""
     text = " ".join(f"I {word(number)} the {word(2 * number)} near a {word(3 * number)}." for number in range(3000))
     assert 0 < len(covering(text)) < 3000
