@@ -183,7 +183,7 @@ class Sentence(NamedTuple):
         return tuple(
             word.folded
             for index, word in enumerate(self.words)
-            if not _is_idle(self.words, index, FILLERS | LINKS)
+            if not (_is_idle(self.words, index, FILLERS | LINKS) or _is_of_checking(self.words, index))
             and (word.counts or "@" in word.text or (index and word.is_capitalised))
         )
 
@@ -316,6 +316,12 @@ def _is_idle(words: Sequence[Word], index: int, idle: frozenset[str]) -> bool:
     if words[index - 1].folded in NEGATIONS:
         return False
     return not (word.is_capitalised or (word.folded == "am" and words[index - 1].counts))
+
+
+def _is_of_checking(words: Sequence[Word], index: int) -> bool:
+    """The "double" of "double check", which is no number."""
+    follows = words[index + 1].folded if index + 1 < len(words) else ""
+    return words[index].folded == "double" and follows.startswith("check")
 
 
 def _belongs(before: Word, gap: Sequence[Word], after: Word) -> bool:

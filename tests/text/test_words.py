@@ -101,6 +101,7 @@ def test_the_telling_part_is_a_part_of_its_sentence(text: str) -> None:
         ("I am here. You are there", []),
         ("reach me: anna@example.com", ["anna@example.com"]),
         ("On Friday I'll pay two pounds", ["friday", "two"]),
+        ("please double check your order, a double espresso", ["double"]),
     ],
 )
 def test_details_are_names_numbers_days_and_addresses(text: str, found: list[str]) -> None:
