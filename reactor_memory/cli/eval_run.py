@@ -20,8 +20,8 @@ from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
 from reactor_memory.evaluation.metering import meter
 from reactor_memory.evaluation.patience import wait_for_recall
-from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.session_files import Read
+from reactor_memory.evaluation.session_replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.sessions import VARIANTS, LabelledSession
 from reactor_memory.evaluation.strategies import replays_of, sections_of
 from reactor_memory.models import Value

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.evaluation.metering import meter
 from reactor_memory.evaluation.probes import Probe
-from reactor_memory.evaluation.replay import Outcome, replay_sessions
+from reactor_memory.evaluation.session_replay import Outcome, replay_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import sections_of
 from reactor_memory.models import Message

@@ -34,7 +34,7 @@ class PinBlock:
         """Raises `StoreCorruptError` if a pin is not, byte for byte, what was pinned."""
         if not rows.pins:
             return None
-        from reactor_memory.features.pins.block import verbatim_pins
+        from reactor_memory.features.pins.verbatim_pins import verbatim_pins
 
         return verbatim_pins(rows.pins, self._memory_role)
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from reactor_memory.evaluation.replay import Outcome
 from reactor_memory.evaluation.requirements import MEASURES, Requirement
+from reactor_memory.evaluation.session_replay import Outcome
 from tests.scenes.tables import each_row
 
 

@@ -16,7 +16,7 @@ import pytest
 from reactor_memory import __version__
 from tests.house.picture import CHECKOUT, PACKAGE, PAGE, arrows, diagram, floor_of, imports, rooms
 
-OF_EVERY_ROOM = {"__init__", "operations", "hooks", "block", "wiring", "models", "settings"}
+OF_EVERY_ROOM = {"__init__", "operations", "hooks", "wiring", "models", "settings"}
 
 SAVE_AND_LOAD = """
 import asyncio, json, sys
@@ -150,8 +150,7 @@ OF_FEATURES = re.compile(
 
 
 def test_name_of_a_module_says_in_which_room_it_is() -> None:
-    paths = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "wiring"]  # called as what they wire
-    names = Counter(path.stem for path in paths if path.stem not in OF_EVERY_ROOM)
+    names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem not in OF_EVERY_ROOM)
     assert {name for name, count in names.items() if count > 2} == set()
     assert names.keys() & SAYING_NOTHING == set()
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.blocks import Block, Part
 from reactor_memory.core.context.draft import Draft, EarlierTurns, with_block
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
-from reactor_memory.features.pins.block import verbatim_pins
+from reactor_memory.features.pins.verbatim_pins import verbatim_pins
 from reactor_memory.features.recall.recaller import RECALLED_FACTS, RECALLED_TURNS
 from reactor_memory.models import Message, Pin, Role
 from reactor_memory.models.block_lines import BlockLine

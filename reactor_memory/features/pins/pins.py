@@ -18,7 +18,6 @@ from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.targets import checked_target
 from reactor_memory.features.pins import operations
-from reactor_memory.features.pins.block import text_hash
 from reactor_memory.features.pins.placement import (
     check_pinnable,
     fact_text,
@@ -27,6 +26,7 @@ from reactor_memory.features.pins.placement import (
     pinnable_facts,
     place_pin,
 )
+from reactor_memory.features.pins.verbatim_pins import text_hash
 from reactor_memory.models import Pin, PinTarget, Role, Session
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.blocks import block_text
 from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.pins.block import PINNED_FACT, pinned_message
+from reactor_memory.features.pins.verbatim_pins import PINNED_FACT, pinned_message
 from reactor_memory.models import Message, Pin, PinTarget, Role
 from reactor_memory.models.ledger import Fact
 

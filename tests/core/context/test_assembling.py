@@ -24,7 +24,7 @@ from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import TokenCounter
 from reactor_memory.errors import BudgetExceededError, StoreCorruptError
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
-from reactor_memory.features.pins.block import verbatim_pins
+from reactor_memory.features.pins.verbatim_pins import verbatim_pins
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.tokens.estimate import EstimateCounter

@@ -22,8 +22,8 @@ from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.notes.block import NOTES, NotesRenderer
-from reactor_memory.features.pins.block import text_hash
 from reactor_memory.features.pins.placement import fact_text
+from reactor_memory.features.pins.verbatim_pins import text_hash
 from reactor_memory.models import Message, Pin
 from reactor_memory.models.ledger import Fact, Form
 from tests.scenes.drafts import draft

@@ -9,8 +9,8 @@ import pytest
 
 from reactor_memory.core.context.blocks import NOTICE
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.pins.block import pinned_message, text_hash
 from reactor_memory.features.pins.placement import check_pinnable, fact_text, pinnable_facts
+from reactor_memory.features.pins.verbatim_pins import pinned_message, text_hash
 from reactor_memory.models import Message, Role, ToolCall
 from reactor_memory.models.ledger import Fact
 from tests.core.context.histories import count, pinned

@@ -13,7 +13,7 @@ from reactor_memory.evaluation import rolling
 from reactor_memory.evaluation.delays import delay
 from reactor_memory.evaluation.metering import meter
 from reactor_memory.evaluation.probes import Probe
-from reactor_memory.evaluation.replay import FinalContext, Outcome, Questions, replay_sessions
+from reactor_memory.evaluation.session_replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, replays_of, sections_of
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
