@@ -208,16 +208,23 @@ def _unseen(draft: Draft, earlier: EarlierTurns, window: Cut) -> Sequence[Messag
 
 
 def _best_turns(messages: Sequence[Message], room: int, cost: Count) -> Sequence[Message]:
-    """The first of the turns that fit together, without their orphans. A part of a turn answers nothing."""
+    """The first of the turns that fit together, without their orphans. A part of a turn answers nothing.
+
+    Parts of one long turn stand one after another, so a result may follow the call of another part.
+    """
     kept: list[Message] = []
     for turn in turns.runs_of_turns(messages):
-        orphans = turns.find_orphans(turn)
-        shown = [message for index, message in enumerate(turn) if index not in orphans]
+        shown = _without_orphans(turn)
         tokens = sum(map(cost, shown))
         if tokens <= room:
             room -= tokens
             kept += shown
-    return sorted(kept, key=lambda message: message.seq or 0)
+    return _without_orphans(sorted(kept, key=lambda message: message.seq or 0))
+
+
+def _without_orphans(messages: Sequence[Message]) -> Sequence[Message]:
+    orphans = turns.find_orphans(messages)
+    return [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
 
 
 def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequence[Message], cost: Count) -> FittedPart:

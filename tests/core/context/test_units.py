@@ -77,6 +77,17 @@ def test_no_context_parts_reasoning_from_what_came_with_it(
         assert just_made or provider_problems(context) == []
 
 
+def test_a_result_behind_another_call_leaves_none_open() -> None:
+    """Parts of one long turn come back apart, and providers use an id again."""
+    hm = Message.assistant("hm")
+    log = [Message.user("?"), called("a"), hm, called("a"), *answered("a"), hm, hm, *answered("a")]
+    numbered = [replace(message, seq=seq, token_count=1, tokenizer="stand-in") for seq, message in enumerate(log, 1)]
+    back = [numbered[seq - 1] for seq in (2, 8, 4, 5)]
+    context = made(draft(window=(), recalled=back), [Message.user("well?")], 1000)
+    assert verify(context, count=count, log=numbered) == []
+    assert [message.seq for message in context.messages] == [4, 5, 8, None]
+
+
 @often
 @given(log=logs(), budget=budgets)
 def test_no_trimmed_history_parts_them(log: Sequence[Message], budget: int) -> None:
