@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from reactor_memory.models.leases import Lease
+from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.requests import EVER, Ahead
-
-if TYPE_CHECKING:
-    from reactor_memory.models.leases import WorkState
 
 
 class Leases(Protocol):

@@ -8,7 +8,7 @@ pairs in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.models import (
@@ -108,6 +108,11 @@ def find_orphans(
             traffic.append(index)
     orphans |= orphans_among(messages, traffic, end)
     return dict(sorted(orphans.items()))
+
+
+def without_orphans(messages: Sequence[Message], orphans: Container[int], start: int = 0) -> Sequence[Message]:
+    """The messages whose positions are none of `orphans`; the first of them is at position `start`."""
+    return [message for index, message in enumerate(messages, start) if index not in orphans] if orphans else messages
 
 
 def _tail_start(messages: Sequence[Message], start: int, end: int) -> int:

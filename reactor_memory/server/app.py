@@ -29,7 +29,7 @@ from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 def create_app(container: ServiceContainer, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
-    """The service over an open container (`reactor_memory.wiring.opening.open_container`), as an ASGI application.
+    """The service over an open container (`open_service_container`), as an ASGI application.
 
     `authenticator` says who calls, `probes` what readiness asks.
     """

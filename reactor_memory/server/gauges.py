@@ -39,8 +39,7 @@ class Readings:
         self._streams = container.response_streams()
         self._clock = container.clock()
         self._timeout_seconds = container.service_settings().http.ready_timeout_seconds
-        self._database = container.database()
-        self._searches = container.service_settings().search.enabled
+        self._searches = container.settings().search.enabled
         self._embedder = container.embedder() if self._searches else None
 
     async def read(self) -> Mapping[str, float]:

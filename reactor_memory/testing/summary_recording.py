@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import anyio
 from msgspec.structs import replace
 
-from reactor_memory.core.ports import MessageStore
+from reactor_memory.core.ports import MessageStore, SummaryStore
 from reactor_memory.models import Session
 from reactor_memory.models.block_lines import BlockLine, Layout
 from reactor_memory.models.leases import Lease
@@ -16,9 +16,6 @@ from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, Usage, 
 from reactor_memory.models.requests import SUMMARIZE, ContextQuery
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import SummaryStore
 
 MINUTE = 60_000_000
 HOUR = 60 * MINUTE

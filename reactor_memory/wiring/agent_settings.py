@@ -45,10 +45,12 @@ def after_save_of(settings: Settings, in_database: str, database: Database, cloc
 
 
 def default_values() -> dict[str, Any]:
+    """What counts where nothing is set, by dotted key."""
     return {key: value for key, value, _ in deciding(Settings.model_construct())}
 
 
 def deciding(settings: Settings) -> Iterator[tuple[str, Any, str]]:
+    """Each setting that decides what a context shows: its dotted key, its value and its origin."""
     origins = {each.key: each.origin for each in settings.origins()}
     sections: dict[str, Any] = settings.model_dump(mode="json")
     for section in (*_SECTIONS, "summary", "search"):
@@ -58,5 +60,6 @@ def deciding(settings: Settings) -> Iterator[tuple[str, Any, str]]:
 
 
 def decides(key: str) -> bool:
+    """Whether the setting decides what a context shows."""
     section = key.partition(".")[0]
     return key in _OF_SUMMARIES | ASKING_OTHERS or (section in _SECTIONS and key not in _NOT_OF_CONTEXTS)

@@ -11,6 +11,7 @@ from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
+from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
 from reactor_memory.wiring.setting_values import canonical_name
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     )
     from reactor_memory.features.facts.fold import SummaryFold
     from reactor_memory.features.responses.models import ResponseStore
-from reactor_memory.wiring.own_parts import OWN_PARTS
 
 
 def conditions_of(settings: Settings) -> ConditionReport:

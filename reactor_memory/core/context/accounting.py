@@ -9,6 +9,7 @@ from reactor_memory.core.context.blocks import Block, Part, Verbatim
 from reactor_memory.core.context.current_turn import Count, CurrentTurn, FittedTurn
 from reactor_memory.core.context.newest_turns import Cut
 from reactor_memory.models import Message
+from reactor_memory.models.turns import without_orphans
 
 if TYPE_CHECKING:
     from reactor_memory.core.context.report import Reason
@@ -85,9 +86,7 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
     Nothing looks at `messages` later: the list may be the caller's, who goes on with it.
     """
     offered = messages[cut.start : cut.end]
-    shown = offered
-    if cut.orphans:
-        shown = [message for index, message in enumerate(offered, cut.start) if index not in cut.orphans]
+    shown = without_orphans(offered, cut.orphans, cut.start)
     gone = (messages[begin], messages[cut.start - 1]) if begin < cut.start else None
     return FittedPart(name, shown, cut.tokens, cut.end - begin, CutAccount(begin, gone, offered, cut, cost))
 

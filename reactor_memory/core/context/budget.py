@@ -214,17 +214,13 @@ def _best_turns(messages: Sequence[Message], room: int, cost: Count) -> Sequence
     """
     kept: list[Message] = []
     for turn in turns.runs_of_turns(messages):
-        shown = _without_orphans(turn)
+        shown = turns.without_orphans(turn, turns.find_orphans(turn))
         tokens = sum(map(cost, shown))
         if tokens <= room:
             room -= tokens
             kept += shown
-    return _without_orphans(sorted(kept, key=lambda message: message.seq or 0))
-
-
-def _without_orphans(messages: Sequence[Message]) -> Sequence[Message]:
-    orphans = turns.find_orphans(messages)
-    return [message for index, message in enumerate(messages) if index not in orphans] if orphans else messages
+    kept.sort(key=lambda message: message.seq or 0)
+    return turns.without_orphans(kept, turns.find_orphans(kept))
 
 
 def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequence[Message], cost: Count) -> FittedPart:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from reactor_memory.models import Message
-from reactor_memory.models.turns import OrphanReason, find_orphans
+from reactor_memory.models.turns import OrphanReason, find_orphans, without_orphans
 
 Count = Callable[[Message], int]
 CountText = Callable[[str], int]
@@ -43,5 +43,5 @@ class CurrentTurn(NamedTuple):
 
 def current_turn(offered: Sequence[Message], cost: Count) -> CurrentTurn:
     orphans = find_orphans(offered, open_tail=True)
-    messages = [message for index, message in enumerate(offered) if index not in orphans] if orphans else offered
+    messages = without_orphans(offered, orphans)
     return CurrentTurn(offered, orphans, messages, list(map(cost, messages)))

@@ -20,6 +20,7 @@ from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.report import ContextReport, Reason, ReportEntry, digest
 from reactor_memory.models import Message
+from reactor_memory.models.seq_ranges import joined_ranges
 
 Entries: TypeAlias = list[tuple[Outcome, ReportEntry]]
 
@@ -51,7 +52,7 @@ def report_of(
         freshness=draft.freshness,
         covered_seq=draft.covered_seq,
         window_start_seq=messages[names.index("window")].seq if "window" in names else None,
-        unread=_merge([*draft.unread, *_unread(entries["dropped"], draft.covered_seq)]),
+        unread=joined_ranges([*draft.unread, *_unread(entries["dropped"], draft.covered_seq)]),
         cache_breakpoints=_breakpoints(shown),
         remarks=draft.remarks,
         frames=tuple([block.frame for block in blocks]),
@@ -198,16 +199,6 @@ def _unread(dropped: Iterable[ReportEntry], covered_seq: int) -> list[tuple[int,
         if entry.last > covered_seq and entry.by == "seq" and entry.part in ("window", "current")
         if entry.reason != "posted_summary"
     ]
-
-
-def _merge(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(last, merged[-1][1])
-        else:
-            merged.append((first, last))
-    return tuple(merged)
 
 
 def _breakpoints(shown: Sequence[FittedPart]) -> tuple[int, ...]:

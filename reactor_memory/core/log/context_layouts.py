@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary_head, hold
 from reactor_memory.database.operations import Query, Row, Steps
-from reactor_memory.models.block_lines import BlockLines, Layout, line_details, lines_text
+from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
 from reactor_memory.models.ledger import Form
-
-if TYPE_CHECKING:
-    from reactor_memory.models.block_lines import BlockLine
 
 _FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
 _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])

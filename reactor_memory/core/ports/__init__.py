@@ -7,11 +7,23 @@ what has `open` and `close` is opened by `open_container` and closed in reverse 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
-from reactor_memory.models.ledger import NOTHING_KNOWN, Ledger, Summary
+from reactor_memory.models.leases import Lease, WorkState
+from reactor_memory.models.ledger import (
+    NOTHING_KNOWN,
+    Condensed,
+    Extraction,
+    Fact,
+    Known,
+    Ledger,
+    Segment,
+    Summary,
+    SummaryHead,
+)
 from reactor_memory.models.requests import (
     EVER,
     Ahead,
@@ -24,12 +36,7 @@ from reactor_memory.models.requests import (
     Withdrawn,
     WorkReport,
 )
-
-if TYPE_CHECKING:
-    from reactor_memory.models.block_lines import Layout
-    from reactor_memory.models.leases import Lease, WorkState
-    from reactor_memory.models.ledger import Condensed, Extraction, Fact, Known, Segment, SummaryHead
-    from reactor_memory.models.session_pages import SessionPage
+from reactor_memory.models.session_pages import SessionPage
 
 
 class Clock(Protocol):

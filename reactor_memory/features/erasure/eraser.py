@@ -22,6 +22,7 @@ from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.models import Message
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import ERASE_USER, FORGET, ErasedBranch, Withdrawn
+from reactor_memory.models.seq_ranges import joined_ranges
 from reactor_memory.text.caches import forget_texts
 
 if TYPE_CHECKING:
@@ -251,13 +252,7 @@ def ranges_of(seq: Positions) -> tuple[tuple[int, int], ...]:
     if isinstance(seq, range) and seq and abs(seq.step) == 1:
         return ((min(seq), max(seq)),)
     given = seq if isinstance(seq, Iterable) else [seq]
-    runs: list[tuple[int, int]] = []
-    for start, end in sorted(map(_run, given)):
-        if runs and start <= runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], max(runs[-1][1], end))
-        else:
-            runs.append((start, end))
-    return tuple(runs)
+    return joined_ranges(map(_run, given))
 
 
 def _run(each: object) -> tuple[int, int]:

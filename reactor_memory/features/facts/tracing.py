@@ -13,6 +13,7 @@ from reactor_memory.features.facts.merge import fold, position, successors
 from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Message, Session, Value
 from reactor_memory.models.ledger import Fact, Ledger
+from reactor_memory.models.seq_ranges import joined_ranges
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import MessageStore, Redactor
@@ -87,17 +88,7 @@ async def pages_of(
     messages: MessageStore, session_id: str, user_id: str | None, seqs: Sequence[int]
 ) -> AsyncIterator[Sequence[Message]]:
     """The messages `seqs`, in pages where they follow each other."""
-    for first, last in _runs(seqs):
+    for first, last in joined_ranges((seq, seq) for seq in seqs):
         for after in range(first - 1, last, PAGE):
             until_seq = min(last, after + PAGE)
             yield await messages.read(session_id, user_id, after=after, until=until_seq)
-
-
-def _runs(seqs: Sequence[int]) -> Sequence[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for seq in seqs:
-        if runs and seq == runs[-1][1] + 1:
-            runs[-1] = runs[-1][0], seq
-        else:
-            runs.append((seq, seq))
-    return runs

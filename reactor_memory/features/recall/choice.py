@@ -20,6 +20,7 @@ from reactor_memory.models import LARGEST, Message, Value
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit
 from reactor_memory.models.ledger import Fact
+from reactor_memory.models.seq_ranges import joined_ranges
 from reactor_memory.models.turns import runs_of_turns
 from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
 
@@ -139,17 +140,6 @@ def _beside(found: IndexHit) -> Iterator[tuple[int, int]]:
         yield last + 1, last + 1 + NEIGHBOUR_MESSAGES
 
 
-def joint(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in their order, those that overlap or touch as one."""
-    ranges: list[tuple[int, int]] = []
-    for first, last in sorted(places):
-        if ranges and first <= ranges[-1][1] + 1:
-            ranges[-1] = ranges[-1][0], max(last, ranges[-1][1])
-        else:
-            ranges.append((first, last))
-    return ranges
-
-
 def _whole_turns(
     messages: Sequence[Message], findings: IndexAnswer, asked: Collection[tuple[int, int]], before: int
 ) -> Iterator[Sequence[Message]]:
@@ -159,7 +149,7 @@ def _whole_turns(
     """
     found = {each.seq: each.turn for each in findings.found if not each.anchor and each.turn in asked}
     read = {message.seq for message in messages}
-    for turn in _runs(messages, joint(asked)):
+    for turn in _runs(messages, joined_ranges(asked)):
         parts = [found[seq] for message in turn if (seq := message.seq or 0) in found]
         is_closed = (turn[-1].seq or 0) + 1 in read
         if parts:

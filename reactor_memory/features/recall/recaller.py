@@ -22,7 +22,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
 from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.recall.choice import Recalled, VisibleContext, choose, joint, query_terms, wanted
+from reactor_memory.features.recall.choice import Recalled, VisibleContext, choose, query_terms, wanted
 from reactor_memory.features.recall.entries import attributed, message_entries, searchable
 from reactor_memory.features.recall.gate import Name, known, names, outside
 from reactor_memory.features.recall.ranking import Postings, joined, scored
@@ -30,6 +30,7 @@ from reactor_memory.features.redaction import redacted, unredacted
 from reactor_memory.models import LARGEST, Message, SearchHit, Session, Value
 from reactor_memory.models.index_requests import IndexAnswer, RecallQuery
 from reactor_memory.models.ledger import Fact
+from reactor_memory.models.seq_ranges import joined_ranges
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
@@ -152,7 +153,7 @@ class Recaller:
             return Recalled()
         turns, anchors = wanted(findings, question.named, shown, room)
         facts = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        messages = await self._messages.read_ranges(session.session_id, user_id, joint(turns)) if turns else ()
+        messages = await self._messages.read_ranges(session.session_id, user_id, joined_ranges(turns)) if turns else ()
         best = partial(
             choose,
             findings,

@@ -39,7 +39,7 @@ class MeaningIndex:
     """
 
     def __init__(
-        self, words: RecallIndex, *, database: Database, embedder: Embedder, min_similarity: float, seconds: float = 1.5
+        self, words: RecallIndex, *, database: Database, embedder: Embedder, min_similarity: float, seconds: float
     ) -> None:
         self._words = words
         self._database = database
