@@ -10,7 +10,9 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeAlias, cast
 
 import aiosqlite
+import anyio
 
+from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.deadlines import seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, timed_out
 from reactor_memory.database.operations import T
@@ -97,7 +99,8 @@ class SqliteThread:
         except BaseException:
             # aiosqlite has told the thread to end, which it must have done before the event loop is closed, and has
             # forgotten what the thread opened
-            thread.join()
+            with anyio.CancelScope(shield=True):
+                await aside(thread.join)
             for left in sessions:
                 left.connection.close()
             raise
