@@ -38,7 +38,13 @@ from reactor_memory.database.schema import (
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
 from reactor_memory.database.statements import Statements
-from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError, StoreUnavailableError
+from reactor_memory.errors import (
+    ReactorMemoryError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 
 InlineReads: TypeAlias = Literal["auto", "always", "never"]
 
@@ -291,7 +297,7 @@ def _write_all(session: SqliteSession, batch: Sequence[Waiting], ends: float) ->
         return session.transact(WRITE, lambda: [_write(session, waiting) for waiting in batch], ends)
     except Exception as error:
         outcome = _as_outcome(error)
-        if len(batch) == 1 or isinstance(outcome, StoreUnavailableError):
+        if len(batch) == 1 or isinstance(outcome, StoreUnavailableError | StoreFullError):
             return [outcome] * len(batch)
         return [_write_all(session, [waiting], ends)[0] for waiting in batch]
 
@@ -306,7 +312,9 @@ def _write(session: SqliteSession, waiting: Waiting) -> object:
         return refusal
 
 
-def _as_outcome(error: Exception) -> StoreError:
+def _as_outcome(error: Exception) -> ReactorMemoryError:
+    if isinstance(error, ReactorMemoryError):
+        return error
     outcome = translate(error)
     outcome.__cause__ = error if isinstance(error, sqlite3.Error) else None
     return outcome
