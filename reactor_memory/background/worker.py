@@ -277,8 +277,10 @@ class Worker:
 
     async def _until_done(self, session_id: str, work: Work) -> None:
         """In the task of the caller."""
-        while not self._closing and (pause := await self._try(session_id, work, doing=True)) is not None:
+        pause: float | None = 0.0
+        while not self._closing and pause is not None:
             await anyio.sleep(pause)
+            pause = await self._try(session_id, work, doing=True)
 
     async def _try(self, session_id: str, work: Work, *, doing: bool) -> float | None:
         """The seconds after which to try again; None when there is no reason to."""
