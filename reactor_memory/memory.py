@@ -25,6 +25,7 @@ from urllib.parse import quote
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.blocking_calls import aside
+from reactor_memory.database.process import Process, note_process
 from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
@@ -64,6 +65,8 @@ _URLS = {
 class _Calls:
     """Calls of the manager, and of other parts."""
 
+    _process: Process
+
     def __init__(self, manager: ConversationManager) -> None:
         self.manager = manager
 
@@ -91,6 +94,7 @@ def _call_of(
                 taken.bind(self, *args, **kwargs)
             except TypeError as fault:
                 raise TypeError(f"{call.__qualname__}(): {fault}") from None
+        self._process.check()  # pyright: ignore[reportPrivateUsage] (a method of its own)
         return getattr(part_of(self), method.__name__)(*args, **kwargs)
 
     return call
@@ -133,6 +137,7 @@ class Memory(_Calls):
         super().__init__(container.conversation_manager())
         self.container = container
         self.loop = asyncio.get_running_loop()
+        self._process = note_process(self.loop)
 
     def __repr__(self) -> str:
         return f"<Memory of {masked_url(self.container.settings().store.url)}>"

@@ -18,6 +18,7 @@ from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
 from reactor_memory.database.postgres_errors import translate
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
+from reactor_memory.database.process import Process
 from reactor_memory.database.schema import (
     is_behind,
     newest_revision,
@@ -80,12 +81,14 @@ class PostgresDatabase(Database):
         self._timeout_seconds = timeout_seconds
         self._pool: PostgresPool | None = None
         self._writes = GroupedWrites(self._commit, writers=_WRITERS, apart=True)
+        self._process = Process()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         if self._pool is not None:
             return
+        self._process = Process()
         self._pool = PostgresPool(self._connect, self._pool_size)
         try:
             await aside(self._read_files)
@@ -125,6 +128,8 @@ class PostgresDatabase(Database):
         return connection
 
     async def close(self) -> None:
+        if not self._process.is_this:
+            return
         ends = end_of_call(self._timeout_seconds)
         with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends)):
             await self._writes.finish()
@@ -159,6 +164,7 @@ class PostgresDatabase(Database):
         return await self._autocommitted(lambda connection: self._fetch(connection, step), ends)
 
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
+        self._process.check()
         if self._pool is None:
             raise StoreClosedError
         return await self._writes.put(write, request, end_of_call(self._timeout_seconds))
@@ -207,6 +213,7 @@ class PostgresDatabase(Database):
             await anyio.sleep(pause)
 
     async def _once(self, work: Work[T], ends: float) -> T:
+        self._process.check()
         if self._pool is None:
             raise StoreClosedError
         seconds = seconds_until(ends)

@@ -27,6 +27,7 @@ from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
+from reactor_memory.database.process import Process
 from reactor_memory.database.schema import (
     is_behind,
     prepared_schema,
@@ -95,12 +96,14 @@ class SqliteDatabase(Database):
         self._address = ""
         self._copy: TemporaryDirectory[str] | None = None
         self._writes = GroupedWrites(self._commit, grace_seconds=GRACE_SECONDS)
+        self._process = Process()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         if self._reader is not None:
             return
+        self._process = Process()
         ends = end_of_call(self._timeout_seconds)
         with translated():
             try:
@@ -171,6 +174,8 @@ class SqliteDatabase(Database):
         return session
 
     async def close(self) -> None:
+        if not self._process.is_this:
+            return
         ends = end_of_call(self._timeout_seconds)
         with anyio.CancelScope(shield=True):
             try:
@@ -195,6 +200,7 @@ class SqliteDatabase(Database):
     # -- the verbs ----------------------------------------------------------------------------------------------
 
     async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._process.check()
         ends = end_of_call(self._timeout_seconds)
         with translated():
             if self._inline is not None and self._may_read_inline(operation):
@@ -247,6 +253,7 @@ class SqliteDatabase(Database):
         return await thread.run(lambda: session.run(begin, steps, ends), ends, writes=begin is WRITE)
 
     def _for_writing(self) -> SqliteThread:
+        self._process.check()
         if self._writer is not None:
             return self._writer
         if self.is_read_only and self._reader is not None:
@@ -273,6 +280,7 @@ class SqliteDatabase(Database):
 
     async def _opened_scanner(self) -> SqliteThread:
         """A connection of its own for what may take long, opened when it is first needed."""
+        self._process.check()
         async with self._scanner_lock:
             if self._reader is None:
                 raise StoreClosedError

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 
 from reactor_memory.database.blocking_calls import aside
+from reactor_memory.database.process import Process
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
@@ -45,13 +46,14 @@ async def opened(container: C, configure: Callable[[C], None] | None) -> AsyncGe
         _observe(container)
     if configure is not None:
         configure(container)
-    stack = AsyncExitStack()
+    stack, process = AsyncExitStack(), Process()
     try:
         await aside(container.conditions)  # reads what packages announce
         await _open_parts(container, stack)
         yield
     finally:
-        await _close_all(stack)
+        if process.is_this:
+            await _close_all(stack)
 
 
 def _observe(container: Container) -> None:
