@@ -435,7 +435,8 @@ class Worker:
         return self._given_up.get(session_id, 0.0) > anyio.current_time()
 
     def _pause(self, attempts: int, first_seconds: float | None = None) -> float:
-        return self._options.pause(attempts, self._random, first_seconds=first_seconds)
+        pause = self._options.pause(attempts, self._random, first_seconds=first_seconds)
+        return min(pause, self.kind.longest_pause_seconds)
 
     async def _give_back(
         self, lease: Lease, *, due_in: float | None, attempts: int = 0, parked: bool = False, error: str | None = None

@@ -6,6 +6,7 @@ import re
 import sys
 
 import click
+from msgspec.structs import replace
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
 
@@ -58,11 +59,14 @@ async def erase(
     is read again in the background. Without SESSION: all sessions of --user with their forks, also deleted ones, and
     the user's notes. Whatever was cut off is finished by running it again. Exit code 1 if the answer was no.
 
-    A SQLite file holds no trace of it afterwards. PostgreSQL keeps dead rows until it reuses their place; --rewrite
-    clears them out now. Backups, and the write-ahead log of PostgreSQL, are yours to expire.
+    A SQLite file holds no trace of it afterwards, unless somebody reads it meanwhile: then a line says so, the exit
+    code is 3, and the next process that does background work goes on, until `doctor` shows nothing of it.
+
+    PostgreSQL keeps dead rows until it reuses their place; --rewrite clears them out now. Backups, and the write-ahead
+    log of PostgreSQL, are yours to expire.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.core.log.health import scrub
+    from reactor_memory.core.log.scrubbing import FILES, scrub
 
     _check_target(session, ranges, invocation.user_id)
     if not yes and not sys.stdin.isatty():
@@ -75,6 +79,8 @@ async def erase(
         else:
             erased = await memory.erasure.erase(session, seq=ranges, user_id=invocation.user_id)
         if rewrite:
-            await scrub(memory.container.database(), rewrite=True)
+            is_clean = await scrub(memory.container.database(), rewrite=True)
+            left = (*(each for each in erased.left if each != FILES), *(() if is_clean else (FILES,)))
+            erased = replace(erased, is_scrubbed=not left, left=left)
     invocation.show(erased, lambda: tables.erased(erased))
-    return 0
+    return tables.exit_code_of(erased)

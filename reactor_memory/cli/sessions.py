@@ -96,7 +96,7 @@ async def delete(invocation: Invocation, session: str, yes: bool) -> int:
     """Delete a session and everything derived from it.
 
     A root goes with all its forks, a fork with the forks below it. Its id is never used again. Exit code 1 if the
-    answer was no.
+    answer was no, 3 if bytes of it are left (as `erase` says).
     """
     from reactor_memory.cli import tables
 
@@ -107,5 +107,5 @@ async def delete(invocation: Invocation, session: str, yes: bool) -> int:
         if not yes and not click.confirm(f"Delete {session} ({found.last_seq} messages) and its forks?", err=True):
             return 1
         gone = await memory.delete(session, user_id=invocation.user_id)
-    invocation.show({"deleted": gone}, lambda: tables.deleted(gone))
-    return 0
+    invocation.show(tables.deletion_values(gone), lambda: tables.deleted(gone))
+    return tables.exit_code_of(gone)

@@ -20,6 +20,7 @@ from reactor_memory.features.retention.operations import IdleGroup
 from reactor_memory.models import JsonObject, Message, Pin, SearchHit, Session, ToolCall, Value
 from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Fact, Summary
+from reactor_memory.models.requests import DeletedSessions
 from reactor_memory.models.session_pages import SessionPage
 from reactor_memory.text.printable import printable
 
@@ -272,15 +273,33 @@ def migrated(schema: str, recounted: int) -> RenderableType:
     return f"schema {schema} is up to date" + (f", {count(recounted, 'message')} counted again" if recounted else "")
 
 
-def deleted(gone: Sequence[str]) -> RenderableType:
-    return "\n".join(f"deleted {printable(each)}" for each in gone) if gone else "was deleted before"
+def deletion_values(gone: DeletedSessions) -> dict[str, object]:
+    return {"deleted": gone.session_ids, "is_scrubbed": gone.is_scrubbed, "left": gone.left}
+
+
+def deleted(gone: DeletedSessions, *, otherwise: str = "was deleted before") -> RenderableType:
+    lines = [f"deleted {printable(each)}" for each in gone.session_ids] or [otherwise]
+    return "\n".join([*lines, *_left_of(gone)])
 
 
 def erased(done: ErasedMessages | ErasedUser) -> RenderableType:
     if isinstance(done, ErasedUser):
-        return f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
-    shown = ", ".join(map(printable, done.session_ids))
-    return f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
+        line = f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
+    else:
+        shown = ", ".join(map(printable, done.session_ids))
+        line = f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
+    return "\n".join([line, *_left_of(done)])
+
+
+def _left_of(done: ErasedMessages | ErasedUser | DeletedSessions) -> list[str]:
+    """What is not gone yet, in one line."""
+    left = ", ".join(done.left)
+    return [f"not gone yet: {left} (in use or out of reach; background work goes on, doctor tells)"] if left else []
+
+
+def exit_code_of(done: ErasedMessages | ErasedUser | DeletedSessions) -> int:
+    """3 if bytes are left of what was destroyed."""
+    return 0 if done.is_scrubbed else 3
 
 
 def idle_groups(found: Sequence[IdleGroup]) -> RenderableType:

@@ -244,6 +244,12 @@ class SqliteDatabase(Database):
         self._for_writing()
         return await self._writes.put(write, request, ends)
 
+    async def checkpoint(self) -> bool:
+        ends = end_of_call(self._timeout_seconds)
+        writer = self._for_writing()
+        with translated():
+            return await writer.run(lambda: writer.session.checkpoint(ends), ends, writes=True)
+
     # -- how they run -------------------------------------------------------------------------------------------
 
     async def _on(self, thread: SqliteThread | None, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:

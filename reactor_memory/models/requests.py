@@ -92,10 +92,24 @@ class Withdrawn(Value, frozen=True, kw_only=True):
 
 
 class ErasedBranch(Value, frozen=True, kw_only=True):
-    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log.
+    `is_emptied`: it shows no message any more.
+    """
 
     session: Session
     ranges: tuple[tuple[int, int], ...]
+    is_emptied: bool = False
+
+
+class DeletedSessions(Value, frozen=True, kw_only=True):
+    """Which sessions were deleted now. `is_scrubbed`: what was to go at once has left the files of the database, and
+    where else it was kept. If not, nobody is shown it, `left` names where it is, and background work goes on until it
+    is gone.
+    """
+
+    session_ids: tuple[str, ...]
+    is_scrubbed: bool = True
+    left: tuple[str, ...] = ()
 
 
 class StoreHealth(Value, frozen=True, kw_only=True):
@@ -116,6 +130,9 @@ FORGET = "forget"
 
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
+
+SCRUB = "scrub"
+"""The kind of the work that is left in the files of the database after something was destroyed: of no conversation."""
 
 INDEX_SEARCH = "index"
 """The kind of background work that makes new messages searchable by their words."""

@@ -215,6 +215,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         elsewhere=kept_elsewhere,
         notes_sessions=providers.Callable(options.is_given, forget_in),
+        is_in_database=providers.Selector(in_database, on=providers.Object(True), off=providers.Object(False)),
         clock=clock,
     )
     work_engine = providers.Singleton(

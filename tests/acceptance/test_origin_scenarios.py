@@ -332,7 +332,7 @@ async def test_cancelling_work_that_does_not_exist_is_no_error() -> None:
         workers = container.background_work()
         await workers.cancel(["unknown"])
         await save(container.conversation_manager(), "s", talk(2))
-        assert await container.conversation_manager().delete("s", user_id=USER) == ("s",)
+        assert (await container.conversation_manager().delete("s", user_id=USER)).session_ids == ("s",)
     await workers.cancel(["unknown"])
 
 

@@ -532,8 +532,10 @@ FOR UPDATE
 -- nothing left to do but to erase it.
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
 SELECT :group_id, :conversation_id, :kind, :now, :now + :lease_microseconds, 1, 0
-FROM conversations
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget'))
+WHERE :kind = 'scrub' OR EXISTS (
+    SELECT 1 FROM conversations
+    WHERE group_id = :group_id AND conversation_id = :conversation_id
+      AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget')))
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
@@ -610,6 +612,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind NOT I
 
 -- name: due_work
 -- Of each wanted kind what is due, behind one time and up to another: the longest waiting first, each kind for itself.
+-- The scrub is of no conversation.
 -- across groups
 SELECT work.kind, work.conversation_id, work.due_at
 FROM json_each(:wanted) AS wanted
@@ -617,7 +620,7 @@ CROSS JOIN background_work AS work
 WHERE work.kind = json_extract(wanted.value, '$[0]') AND (work.group_id, work.conversation_id) IN (
     SELECT one.group_id, one.conversation_id
     FROM background_work AS one
-    JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
+    LEFT JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
     WHERE one.kind = json_extract(wanted.value, '$[0]') AND one.due_at > json_extract(wanted.value, '$[1]')
       AND one.due_at <= json_extract(wanted.value, '$[2]') AND one.parked = 0
       AND (own.deleted_at IS NULL OR one.kind IN ('erase_user', 'forget'))
@@ -796,13 +799,39 @@ SELECT total_changes()
 -- across groups
 SELECT 0
 
--- name: checkpoint
+-- name: note_scrub
+-- One row for the whole database, of no conversation. A growing fence tells what was destroyed since a scrub began.
 -- across groups
-PRAGMA wal_checkpoint(TRUNCATE)
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
+VALUES ('', '', 'scrub', :due_at, 0, 1, 0, 1)
+ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+SET fence = background_work.fence + 1, lease_until = 0, touched = 1,
+    due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
 
--- name: checkpoint [postgres]
+-- name: note_scrub [postgres]
 -- across groups
 SELECT 1
+
+-- name: noted_scrub
+-- across groups
+SELECT fence FROM background_work WHERE group_id = '' AND conversation_id = '' AND kind = :kind
+
+-- name: finish_scrub
+-- across groups
+DELETE FROM background_work WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence
+
+-- name: scrub_soon
+-- Unless somebody has a lease of it.
+-- across groups
+UPDATE background_work SET due_at = 0
+WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence AND lease_until = 0 AND attempts = 0
+
+-- name: left_of_erasures
+-- across groups
+SELECT kind, COUNT(*), MAX(attempts), MAX(last_error) FROM background_work
+WHERE kind IN (:scrub, :erase, :forget, :erase_user)
+GROUP BY kind
+ORDER BY kind
 
 -- name: rewrite
 -- across groups

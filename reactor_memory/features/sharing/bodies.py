@@ -327,6 +327,15 @@ class ResponsePiece(Answer, frozen=True, kw_only=True):
 # -- everything else --------------------------------------------------------------------------------------------------
 
 
+class Deletion(Answer, frozen=True, kw_only=True):
+    """A conversation is deleted, and shown to nobody. `left` names where bytes of it still are; background work goes on
+    until they are gone.
+    """
+
+    is_scrubbed: bool = True
+    left: list[str] = []
+
+
 class Health(Answer, frozen=True, kw_only=True):
     status: Literal["ok"] = "ok"
 
