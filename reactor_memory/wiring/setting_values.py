@@ -33,8 +33,8 @@ UNMASKED = object()
 OPTIONS = "plugins.options."
 
 _SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
-_USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
-_QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
+_USERINFO = re.compile(r"(://[^/?#:@]*:).*", re.DOTALL)
+_QUERY_VALUE = re.compile(r"([?&](?=[^=&?]*(?:password|secret|token|key))[^=&?]*+=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
@@ -154,7 +154,8 @@ class Section(BaseModel):
 
 def masked_url(url: str) -> str:
     """The URL with its passwords masked: the one before the host, and what looks like one in the query."""
-    return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
+    before, at, rest = url.rpartition("@")
+    return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}", before) + at + rest)
 
 
 def printed_value(key: str, value: Any) -> str:

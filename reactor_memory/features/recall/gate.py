@@ -53,12 +53,12 @@ def names(text: str) -> tuple[Name, ...]:
 
 def outside(named: Iterable[Name], shown: Iterable[str]) -> tuple[Name, ...]:
     """The names that none of the texts `shown` holds."""
-    waiting = list(named)
+    waiting = {name: fold_text(name.text) for name in named}
     for text in shown:
         if not waiting:
             break
-        folded = fold_text(text)
-        waiting = [name for name in waiting if not holds(folded, name.text)]
+        held = _held(fold_text(text), waiting.values())
+        waiting = {name: wanted for name, wanted in waiting.items() if wanted not in held}
     return tuple(waiting)
 
 
@@ -78,16 +78,36 @@ def known(unknown: Iterable[Name], findings: IndexAnswer, *, before: int) -> boo
 
 def holds(folded: str, name: str) -> bool:
     """Whether a text that `fold_text` made holds `name` on word borders."""
-    wanted = fold_text(name)
-    start = folded.find(wanted)
-    while start >= 0:
-        end = start + len(wanted)
-        if not (folded[start - 1 : start].isalnum() and wanted[0].isascii()) and not (
-            folded[end : end + 1].isalnum() and wanted[-1].isascii()
-        ):
-            return True
-        start = folded.find(wanted, start + 1)
-    return False
+    return bool(_held(folded, [fold_text(name)]))
+
+
+def _held(folded: str, wanted: Iterable[str]) -> set[str]:
+    """What of `wanted` stands in a folded text on word borders, in one pass over it: a text may be made so that each
+    begins everywhere.
+    """
+    wanted = [each for each in wanted if each in folded]
+    found = {longest for pattern in _patterns(wanted) for longest in pattern.findall(folded)}
+    return {each for each in wanted if any(_begins(longest, each) for longest in found)}
+
+
+def _patterns(wanted: Iterable[str]) -> Iterator[re.Pattern[str]]:
+    """They find the longest that begins at each place. A letter of a script without spaces has no border."""
+    ordered = sorted(wanted, key=len, reverse=True)
+    bordered = [each for each in ordered if each[0].isascii()]
+    others = [each for each in ordered if not each[0].isascii()]
+    for border, some in ((r"(?<![^\W_])", bordered), ("", others)):
+        if some:
+            yield re.compile(f"{border}(?=({'|'.join(re.escape(each) + _border_after(each) for each in some)}))")
+
+
+def _border_after(wanted: str) -> str:
+    return r"(?![^\W_])" if wanted[-1].isascii() else ""
+
+
+def _begins(longest: str, wanted: str) -> bool:
+    """Whether `longest` begins with `wanted`, on its border."""
+    after = longest[len(wanted) : len(wanted) + 1]
+    return longest.startswith(wanted) and not (after.isalnum() and wanted[-1].isascii())
 
 
 def fold_text(text: str) -> str:
