@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.options import list_option
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 from reactor_memory.text.documents import page
@@ -39,7 +40,8 @@ def _show_reference(context: click.Context, option: click.Parameter, wanted: boo
         return
     folder = Path(__file__).parents[1] / "evaluation" / "bench"
     for name in REFERENCES:
-        click.echo(f"# reactor_memory/evaluation/bench/{name}.py\n{(folder / name).with_suffix('.py').read_text()}")
+        text = (folder / name).with_suffix(".py").read_text(encoding="utf-8")
+        echo(f"# reactor_memory/evaluation/bench/{name}.py\n{text}")
     context.exit()
 
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
-import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.context_view import context_view
 from reactor_memory.cli.tables import facts
 from reactor_memory.cli.terminal import console
@@ -50,7 +50,7 @@ class Screen:
     def _leave_the_line(self) -> None:
         """The cursor of a person still stands behind the prompt."""
         if self.is_interactive:
-            click.echo()
+            echo()
 
     def greet(self, text: str) -> None:
         """For a person only."""
@@ -62,7 +62,7 @@ class Screen:
         _printed(console(stderr=True), Text(printable(text), style="dim"))
 
     def fail(self, problem: str) -> None:
-        click.echo(f"error: {printable(problem)}", err=True)
+        echo(f"error: {printable(problem)}", err=True)
 
     def show(self, reply: Reply) -> None:
         if reply.text:
@@ -76,13 +76,13 @@ class Screen:
         def show(piece: str) -> None:
             nonlocal last
             last = piece or last
-            click.echo(printable(piece), nl=False)
+            echo(printable(piece), nl=False)
 
         try:
             yield show
         finally:
             if last and not last.endswith("\n"):
-                click.echo()
+                echo()
         if not last:
             self.note("(no answer)")
 

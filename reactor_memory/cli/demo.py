@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_common_options
 from reactor_memory.cli.memory import DEFAULT_BUDGET, budget_option
 from reactor_memory.cli.samples import sample_or
@@ -42,9 +43,9 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
     commands = progress.commands(shown.ours.report, store=invocation.store, shared=shared, own=own)
     invocation.show({**demo_value(shown), "follow": commands}, lambda: demo_view(shown))
     if not invocation.as_json:
-        click.echo("\n".join(f"  {printable(command)}" for command in commands))
+        echo("\n".join(f"  {printable(command)}" for command in commands))
     if shown.refuted:
-        click.echo(f"error: {len(shown.refuted)} details called rescued are in take-last's context", err=True)
+        echo(f"error: {len(shown.refuted)} details called rescued are in take-last's context", err=True)
     return 1 if shown.refuted else 0
 
 

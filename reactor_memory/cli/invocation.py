@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo, json_for_stdout
 from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Invocation:
         if self.as_json:
             import msgspec
 
-            click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+            echo(json_for_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
         else:
             from reactor_memory.cli.terminal import console
 

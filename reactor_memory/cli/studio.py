@@ -8,6 +8,7 @@ from functools import partial
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.defaults import STUDIO, sections, unless_set
 from reactor_memory.cli.invocation import Invocation, keeping_none, with_invocation
 from reactor_memory.errors import MissingExtraError
@@ -41,5 +42,5 @@ def studio(invocation: Invocation, port: int, writes: bool) -> int:
 
 
 def _welcome(address: str) -> None:
-    click.echo(f"The Studio opens once at this address, on this machine. Stop it with Ctrl-C.\n\n{address}\n")
+    echo(f"The Studio opens once at this address, on this machine. Stop it with Ctrl-C.\n\n{address}\n")
     sys.stdout.flush()

@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, with_store_options
 from reactor_memory.cli.log_lines import log_alike
 
@@ -63,4 +64,4 @@ def _check_host(host: str, allow_remote: bool) -> None:
 
 
 def _tell(address: str) -> None:
-    click.echo(f"listening on {address}; stop with Ctrl-C", err=True)
+    echo(f"listening on {address}; stop with Ctrl-C", err=True)
