@@ -103,7 +103,7 @@ async def bench(
     from reactor_memory.cli.bench_page import bench_page
     from reactor_memory.cli.bench_view import bench_view, results_json
     from reactor_memory.cli.log_lines import log_to_stderr
-    from reactor_memory.cli.terminal import console, progress
+    from reactor_memory.cli.terminal import print_view, progress
     from reactor_memory.evaluation.bench.run import Plan, run
     from reactor_memory.wiring.settings import Settings
 
@@ -125,7 +125,7 @@ async def bench(
     with progress() as bar:
         found = await run(plan, Settings, lambda title, total: partial(bar.advance, bar.add_task(title, total=total)))
     if results is None or results.name != STDOUT:
-        console().print(bench_view(found))
+        print_view(bench_view(found))
     if results is not None:
         results.write(results_json(found))
     if page is not None:

@@ -13,10 +13,12 @@ import anyio
 import click
 
 from reactor_memory.cli.characters import echo, json_for_stdout
+from reactor_memory.cli.session_names import any_session, full_id, last_id
 from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
+    from reactor_memory.models import Session
     from reactor_memory.models.session_pages import SessionPage
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.service_settings import ServiceSettings
@@ -36,6 +38,13 @@ class Invocation:
     user_id: str | None
     as_json: bool
     session: str | None = None
+    """As it was given; its full id when the memory is open."""
+    last: bool = False
+    """The session with the latest activity is meant."""
+    counts: Callable[[Session], bool] = any_session
+    """Of which sessions the beginning of the id is enough."""
+    least: int = 1
+    """How many characters of it are enough."""
     remedy: str = "name another with --store"
     """What to do where the database does not exist."""
     differences: tuple[SettingDifference, ...] = ()
@@ -61,9 +70,24 @@ class Invocation:
         if not creates:
             self.require_store(settings)
         async with open_memory(keeping_none(settings)) as memory:
-            if self.user_id is None and self.session is not None:
-                self.user_id = await _owner_of(memory, self.session)
+            await self._find_session(memory)
             yield memory
+
+    async def _find_session(self, memory: Memory) -> None:
+        if self.last:
+            self.session, self.last = await last_id(memory, self.user_id), False
+        elif self.session is not None and memory.container.in_database() == "on":
+            self.session = await full_id(
+                memory.overview, self.session, user_id=self.user_id, counts=self.counts, least=self.least
+            )
+        if self.user_id is None and self.session is not None:
+            self.user_id = await _owner_of(memory, self.session)
+
+    @property
+    def session_id(self) -> str:
+        """The full id of the session of a command that has one, when the memory is open."""
+        assert self.session is not None
+        return self.session
 
     @asynccontextmanager
     async def memory_of_agent(self, *, creates: bool = False, **sections: Any) -> AsyncGenerator[Memory]:
@@ -123,9 +147,9 @@ class Invocation:
 
             echo(json_for_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
         else:
-            from reactor_memory.cli.terminal import console
+            from reactor_memory.cli.terminal import print_view
 
-            console().print(render())
+            print_view(render())
 
 
 def keeping_none(settings: Settings) -> Settings:
@@ -162,7 +186,6 @@ def with_store_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
 
     @wraps(body)
     def run(invocation: Invocation, **arguments: Any) -> int | None:
-        invocation.session = arguments.get("session")
         return anyio.run(partial(body, invocation, **arguments))
 
     return with_invocation(run)
@@ -186,7 +209,8 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
         from reactor_memory.cli.log_lines import log_to_stderr
 
         log_to_stderr(verbose=verbose)
-        return body(Invocation(store=store, user_id=user_id, as_json=as_json), **arguments)
+        session, last = arguments.pop("session", None), arguments.pop("last", False)
+        return body(Invocation(store=store, user_id=user_id, as_json=as_json, session=session, last=last), **arguments)
 
     return run
 
