@@ -126,6 +126,9 @@ class Invocation:
 
         file = sqlite_file(settings)
         if file is not None and not file.exists():
+            from reactor_memory.database.sqlite import check_place
+
+            check_place(file)
             raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
 
     @asynccontextmanager
