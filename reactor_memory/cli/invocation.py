@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
+OFFLINE_EMBEDDERS = ("none", "wordllama")
+
 
 @dataclass(kw_only=True, slots=True)
 class Invocation:
@@ -62,11 +64,12 @@ class Invocation:
     async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:
         """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing.
 
-        What it saves is no agent's: the settings that are kept with the store stay.
+        What it saves is no agent's: the settings that are kept with the store stay. Without `settings` no background
+        work is done that may cost something.
         """
         from reactor_memory.memory import open_memory
 
-        settings = settings or self.settings()
+        settings = settings or unpaid(self.settings())
         if not creates:
             self.require_store(settings)
         async with open_memory(keeping_none(settings)) as memory:
@@ -94,7 +97,9 @@ class Invocation:
         """As `memory`, under the settings that the agent had when it saved last, where neither the `sections` nor the
         environment or the file say otherwise.
         """
-        async with self.memory(await self.settings_of_agent(**sections), creates=creates) as memory:
+        settings = await self.settings_of_agent(**sections)
+        settings = settings if "background" in sections else unpaid(settings)
+        async with self.memory(settings, creates=creates) as memory:
             yield memory
 
     async def settings_of_agent(self, **sections: Any) -> Settings:
@@ -107,7 +112,7 @@ class Invocation:
         file = sqlite_file(settings)
         if file is not None and not file.exists():
             return settings
-        async with open_container(keeping_none(settings)) as container:
+        async with open_container(without_background(keeping_none(settings))) as container:
             found = await container.overview().agent_settings() if container.in_database() == "on" else None
         if found is None:
             return settings
@@ -158,6 +163,25 @@ class Invocation:
 def keeping_none(settings: Settings) -> Settings:
     """The settings of a process that is no agent."""
     return settings.model_copy(update={"store": settings.store.model_copy(update={"keep_settings": False})})
+
+
+def without_background(settings: Settings) -> Settings:
+    return settings.model_copy(update={"background": settings.background.model_copy(update={"enabled": False})})
+
+
+def unpaid(settings: Settings) -> Settings:
+    """The settings of a process that looks into a store: it leaves work that may cost something to the agent's own."""
+    return without_background(settings) if may_cost(settings) else settings
+
+
+def may_cost(settings: Settings) -> bool:
+    """Whether background work asks anybody but what works offline in this process."""
+    from reactor_memory.wiring.setting_values import canonical_name
+
+    return (
+        canonical_name(settings.summary.provider) != "extractive"
+        or canonical_name(settings.search.embedder) not in OFFLINE_EMBEDDERS
+    )
 
 
 async def _owner_of(memory: Memory, session_id: str) -> str | None:

@@ -45,7 +45,7 @@ async def mcp(
     log_alike("mcp", "uvicorn")
     if transport == "http":
         _check_host(host, allow_remote)
-    async with invocation.memory(creates=True) as memory:
+    async with invocation.memory(invocation.settings(), creates=True) as memory:
         server = memory_server(memory, user_id=invocation.user_id, agent_name=agent_name)
         if transport == "stdio":
             await server.run_stdio_async()
