@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reactor_memory.cli.budgets import DEFAULT_BUDGET
 from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_common_options
-from reactor_memory.cli.memory import DEFAULT_BUDGET, budget_option
 from reactor_memory.cli.samples import sample_or
 from reactor_memory.errors import ImportFormatError
 
@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@budget_option
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=DEFAULT_BUDGET,
+    show_default=True,
+    metavar="TOKENS",
+    help="How large the context may be.",
+)
 @click.option("--session", "wanted", metavar="ID", help="Which session of the file; the first one if not given.")
 @with_common_options
 async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: str | None) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reactor_memory.cli.budgets import DEFAULT_BUDGET, budget_of
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.session_names import SessionCommand
 from reactor_memory.errors import ConfigurationError, SummarizationError
@@ -16,20 +17,14 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.wiring.settings import Settings
 
-DEFAULT_BUDGET = 2000
-
-budget_option = click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    default=DEFAULT_BUDGET,
-    show_default=True,
-    metavar="TOKENS",
-    help="How large the context may be.",
-)
-
 
 @click.command(cls=SessionCommand)
-@budget_option
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="TOKENS",
+    help=f"How large the context may be; else as in the last load of the session, or {DEFAULT_BUDGET}.",
+)
 @click.option("--query", metavar="TEXT", help="Bring back facts and older turns that answer TEXT; '': nothing.")
 @click.option("--message", "text", metavar="TEXT", help="The user message to come; it is not saved.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Whose notes about the user to show (notes.enabled).")
@@ -44,7 +39,7 @@ budget_option = click.option(
 @with_common_options
 async def context(
     invocation: Invocation,
-    budget: int,
+    budget: int | None,
     query: str | None,
     text: str | None,
     agent_name: str | None,
@@ -66,7 +61,7 @@ async def context(
     message itself and what was made of it. Nothing is stored.
 
     With --turn, instead: what the model saw when it answered message SEQ, byte for byte where context.record kept it,
-    else the nearest context of --budget tokens that can be made now, and what is not as it was.
+    else the nearest context of this budget that can be made now, and what is not as it was.
     """
     from reactor_memory.models import Message
 
@@ -84,10 +79,11 @@ async def context(
         await _print_context(invocation, load)
 
 
-async def _replay(invocation: Invocation, seq: int, budget: int) -> None:
+async def _replay(invocation: Invocation, seq: int, given: int | None) -> None:
     from reactor_memory.cli.context_view import replay_value, replay_view
 
     async with invocation.memory_of_agent() as memory:
+        budget, _ = await budget_of(memory, invocation.session_id, given, default=DEFAULT_BUDGET)
         replay = await memory.replay(invocation.session_id, seq=seq, user_id=invocation.user_id, budget=budget)
     invocation.show(replay_value(replay), lambda: replay_view(replay))
 
@@ -98,10 +94,19 @@ async def _print_context(invocation: Invocation, load: dict[str, Any]) -> None:
 
     async with invocation.memory_of_agent() as memory:
         missing = await _why_no_memory(invocation, memory, NOTHING_YET)
-        loaded = await memory.load_history(invocation.session_id, user_id=invocation.user_id, **load)
+        budget = await budget_of(memory, invocation.session_id, load["budget"], default=DEFAULT_BUDGET)
+        load["budget"] = budget.tokens
+        loaded = await memory.preview(invocation.session_id, user_id=invocation.user_id, **load)
+        if (
+            not loaded.messages
+            and (await memory.get_session(invocation.session_id, user_id=invocation.user_id)).last_seq
+        ):
+            raise click.UsageError(
+                f"{loaded.report.budget} tokens hold nothing of this session: give a larger --budget"
+            )
     different = invocation.differences
-    value = context_value(loaded) | {"settings_unlike_the_agent": different}
-    invocation.show(value, lambda: with_differences(context_view(loaded, missing), different))
+    value = context_value(loaded) | {"budget_from": budget.origin, "settings_unlike_the_agent": different}
+    invocation.show(value, lambda: with_differences(context_view(loaded, missing, budget.told()), different))
 
 
 async def _why_no_memory(invocation: Invocation, memory: Memory, otherwise: str) -> str:
@@ -122,6 +127,7 @@ async def _explain(invocation: Invocation, seq: int | None, fact: tuple[str, str
 
     source: tuple[Message, ...] = ()
     async with invocation.memory_of_agent() as memory:
+        load["budget"], _ = await budget_of(memory, invocation.session_id, load["budget"], default=DEFAULT_BUDGET)
         found = await memory.explain(invocation.session_id, seq=seq, fact=fact, user_id=invocation.user_id, **load)
         if seq is not None:
             source = await memory.read_messages(
