@@ -4,6 +4,7 @@ PY := $(VENV)/bin/python
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
 PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
+INSTALL_LOCKED := $(PY) .ci/install_locked.py
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Tests that need an environment of their own.
@@ -101,7 +102,7 @@ test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
 test-3.%: $(DEV)
 	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
-		PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
+		UV="$(PY:python=uv)" PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
 
 docs: build/docs/.installed  ## the documentation as a site, into build/site; a link that leads nowhere fails it
 	PYTHONPATH=$(CURDIR) $(PY) docs/build_site.py build/site-source
@@ -186,24 +187,16 @@ clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# The log of pip is shown only when it failed. A lock names all that is needed, so nothing is resolved: with extras in
-# the metadata (`google-auth[requests]`) some versions of pip now and then take the newest version, which has no hash.
-define pip_install
-	@$(PIP_INSTALL) $(1) >$(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log >&2; exit 1; }
-endef
-
 $(PY):
 	@python=$$(PYTHON="$(PYTHON)" .ci/find-python) && echo "Making $(VENV) with $$python" && "$$python" -m venv $(VENV)
 
 $(RUNTIME): requirements.lock | $(PY)
-	@echo "Installing the locked packages into $(VENV)"
-	$(call pip_install,--no-deps --require-hashes -r requirements.lock)
+	@$(INSTALL_LOCKED) requirements.lock
 	@touch $@
 
 $(DEV): requirements-dev.lock pyproject.toml | $(PY)
-	@echo "Installing the locked packages for development into $(VENV)"
-	$(call pip_install,--no-deps --require-hashes -r requirements-dev.lock)
-	$(call pip_install,--no-deps --no-build-isolation --editable .)
+	@$(INSTALL_LOCKED) requirements-dev.lock
+	@$(PIP_INSTALL) -q --no-deps --no-build-isolation --editable .
 	@touch $@
 
 build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)

@@ -96,7 +96,7 @@ async def eval_(
     from reactor_memory.cli.eval_page import evaluation_page
     from reactor_memory.cli.eval_run import Plan, evaluate
     from reactor_memory.cli.eval_view import evaluation_view, results_json, shortcomings
-    from reactor_memory.cli.terminal import console
+    from reactor_memory.cli.terminal import console, print_view
     from reactor_memory.evaluation.session_files import generated, write_generated
 
     _check_source(files, generate, seed, out)
@@ -117,7 +117,7 @@ async def eval_(
     with named_or_temporary_store(invocation) as with_store:
         found = await evaluate(with_store, plan, contexts)
     if results is None or results.name != STDOUT:
-        console().print(evaluation_view(found))
+        print_view(evaluation_view(found))
     if results is not None:
         results.write(results_json(found))
     if page is not None:

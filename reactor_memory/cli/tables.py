@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MOST_SOURCES = 3
 """So many messages behind a line of memory are named each."""
+
+LAST_ACTIVITY = "last activity"
+LONGEST_WHOLE_ID = len("00000000-0000-4000-8000-000000000000~")
+"""A generated id, and the mark that a fork has behind it."""
 
 MEMORY_STYLE = "yellow"
 EXCERPT_CHARACTERS = 200
@@ -100,11 +105,20 @@ def heading(title: str) -> Rule:
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """An empty table in the style of all of them; the columns named in `right` hold numbers."""
+    """An empty table in the style of all of them; the columns named in `right` hold numbers. Numbers and times stay on
+    one line.
+    """
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        number = column in right
+        justify = "right" if number else "left"
+        made.add_column(column, justify=justify, overflow="fold", no_wrap=number or column == LAST_ACTIVITY)
     return made
+
+
+def keep_ids_whole(made: Table, ids: Iterable[str]) -> None:
+    """Let the first column be as wide as its ids of sessions, so that they can be copied; of a fork as the root."""
+    made.columns[0].width = max(len("session"), *(min(cell_len(printable(each)), LONGEST_WHOLE_ID) for each in ids))
 
 
 def imported(files: Sequence[Imported]) -> RenderableType:
@@ -122,13 +136,14 @@ def copied(found: Copied) -> RenderableType:
 
 
 def sessions(page: SessionPage) -> RenderableType:
-    made = table("session", "owner", "messages", "last activity", "begins", right=("messages",))
+    made = table("session", "owner", "messages", LAST_ACTIVITY, "begins", right=("messages",))
     for each in page.sessions:
         begins = Text(printable(each.title or each.preview), no_wrap=True, overflow="ellipsis")
-        owner = printable(each.owner_id or "-")
+        owner = Text(printable(each.owner_id or "-"), no_wrap=True, overflow="ellipsis")
         made.add_row(printable(each.session_id), owner, f"{each.last_seq:,}", moment(each.updated_at), begins)
     if not page.sessions:
         return "no sessions"
+    keep_ids_whole(made, (each.session_id for each in page.sessions))
     return Group(made, f"\nmore with: --cursor {page.next_cursor}") if page.next_cursor else made
 
 
@@ -305,10 +320,11 @@ def exit_code_of(done: ErasedMessages | ErasedUser | DeletedSessions) -> int:
 def idle_groups(found: Sequence[IdleGroup]) -> RenderableType:
     if not found:
         return "nothing is that old"
-    made = table("session", "with forks", "messages", "last activity", right=("with forks", "messages"))
+    made = table("session", "with forks", "messages", LAST_ACTIVITY, right=("with forks", "messages"))
     for group in found:
         numbers = (f"{group.session_count:,}", f"{group.message_count:,}")
         made.add_row(printable(group.session_id), *numbers, moment(group.updated_at))
+    keep_ids_whole(made, (group.session_id for group in found))
     return Group(made, Text("a dry run: nothing was deleted; add --yes to delete them", style="dim"))
 
 

@@ -11,6 +11,7 @@ import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
+from reactor_memory.cli.session_names import SessionCommand
 
 if TYPE_CHECKING:
     from reactor_memory.cli.import_files import FileSize, Imported, Importer
@@ -70,13 +71,12 @@ async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[I
     return imported
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @file_option("-o", "--output", "output", text="A file, not stdout.", may_print=True, default=STDOUT)
 @force_option()
 @click.option("--as", "new_id", metavar="ID", help="Write the session under another id (a fork cannot keep its own).")
 @with_common_options
-async def export(invocation: Invocation, session: str, output: Output, new_id: str | None) -> None:
+async def export(invocation: Invocation, output: Output, new_id: str | None) -> None:
     """Write a session as a line of JSONL.
 
     The line holds all that the messages have, in the format that `reactor-memory import` reads. Of a fork it holds
@@ -85,6 +85,8 @@ async def export(invocation: Invocation, session: str, output: Output, new_id: s
     from reactor_memory.evaluation.transcripts import to_line
 
     async with invocation.memory() as memory:
-        await memory.get_session(session, user_id=invocation.user_id)
-        messages = [message async for message in memory.stream_messages(session, user_id=invocation.user_id)]
-    output.write(to_line(new_id or session, messages))
+        await memory.get_session(invocation.session_id, user_id=invocation.user_id)
+        messages = [
+            message async for message in memory.stream_messages(invocation.session_id, user_id=invocation.user_id)
+        ]
+    output.write(to_line(new_id or invocation.session_id, messages))

@@ -16,7 +16,7 @@ from reactor_memory.database.driver_errors import outcome_unknown
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
-from reactor_memory.database.postgres_errors import translate
+from reactor_memory.database.postgres_errors import translate, unconnected
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
 from reactor_memory.database.process import Process
 from reactor_memory.database.schema import (
@@ -47,6 +47,9 @@ internal error).
 
 _WRITERS = 2
 """Batches of grouped writes on their way at once: while one waits for the disk, the other is made."""
+
+CONNECTING_SHARE = 0.8
+"""Of the time that a call may take: then there is some left to say why no connection was made."""
 
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 MayRetry: TypeAlias = Callable[[Exception], bool]
@@ -117,9 +120,13 @@ class PostgresDatabase(Database):
                 self._dsn,
                 statement_cache_size=self._statement_cache_size,
                 server_settings={"application_name": "reactor-memory"},
+                timeout=self._timeout_seconds * CONNECTING_SHARE,
             )
         except ValueError:
             raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
+        except (OSError, asyncpg.PostgresError) as error:
+            cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is of no use
+            raise unconnected(error, self._dsn, self._timeout_seconds * CONNECTING_SHARE) from cause
         try:
             await _limit(connection, self._timeout_seconds)
         except BaseException:
@@ -355,7 +362,7 @@ def _collided(error: Exception) -> bool:
 
 def _may_repeat(error: Exception) -> bool:
     """As `_collided`, or the connection broke, so that it is unknown whether the work was done."""
-    is_timeout = isinstance(error, TimeoutError)
+    is_timeout = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
     return _collided(error) or (not is_timeout and _concerns_all(error))
 
 

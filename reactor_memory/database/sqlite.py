@@ -334,14 +334,19 @@ def _as_outcome(error: Exception) -> ReactorMemoryError:
     return outcome
 
 
-def _created(path: Path, mode: int) -> str:
-    """The address of the file, which is made empty: SQLite takes that for a new database. If it cannot be made although
-    its folder exists, SQLite reports why.
-    """
+def check_place(path: Path) -> None:
+    """Raises `StoreUnavailableError` where no file can be made."""
     if path.is_dir():
         raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise StoreUnavailableError(f"store: the folder {path.parent} does not exist; make it, or name another file")
+
+
+def _created(path: Path, mode: int) -> str:
+    """The address of the file, which is made empty: SQLite takes that for a new database. If it cannot be made although
+    its folder exists, SQLite reports why.
+    """
+    check_place(path)
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         path.chmod(mode)  # past the umask, which may take bits away

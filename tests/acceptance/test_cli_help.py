@@ -55,7 +55,7 @@ UNCOMMON = {
     "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
     "serve": ("--store URL", "--user ID", "--dev"),
-    "studio": ("--store URL", "--port", "--write"),
+    "studio": ("--store URL", "--port", "--write", "--background"),
 }
 """The commands that do not have all of the common options."""
 

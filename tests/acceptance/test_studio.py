@@ -288,6 +288,29 @@ def test_context_under_settings_of_the_agent_says_nothing_of_them(browser: httpx
     assert "unlike the agent" not in browser.get("/context?id=trip").text
 
 
+def test_context_has_the_budget_of_the_last_load(browser: httpx.Client) -> None:
+    page = browser.get("/context?id=trip").text
+    assert 'name="budget" min="1" max="10000000" step="1" value="600"' in page
+    assert "of 600 tokens" in page
+    assert "as in the last load" in page
+    other = browser.get("/context?id=trip&budget=900").text
+    assert "of 900 tokens" in other
+    assert "the last load had 600" in other
+
+
+def test_a_budget_that_is_no_number_is_named(browser: httpx.Client) -> None:
+    for given in ("abc", "x7"):
+        answer = browser.get(f"/context?id=trip&budget={given}")
+        assert answer.status_code == 400
+        assert "budget: must be a whole number" in answer.text
+        assert "Validation failed" not in answer.text
+
+
+def test_a_turn_that_shares_no_message_says_so(browser: httpx.Client) -> None:
+    pages = [browser.get(f"/context?id=trip&beside=before&turn={seq}").text for seq in (21, 31, 39)]
+    assert all("The first 0 of" not in page for page in pages)
+
+
 @pytest.mark.anyio
 async def test_a_page_of_the_timeline_reads_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []

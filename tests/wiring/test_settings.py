@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.sections import PriceSettings, SummarySettings
 from reactor_memory.wiring.service_settings import ServiceSettings
-from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES
-from reactor_memory.wiring.setting_values import MASK, Section, masked_url
+from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES, known_keys
+from reactor_memory.wiring.setting_values import MASK, Section, masked_url, suggestion
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
@@ -286,6 +287,11 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
             {"context": {"trigger_message_count": 5}},
             "context.trigger_message_count: is no setting; did you mean summary.trigger",
         ),
+        ({"summary": {"model": "m"}}, "summary.model: is no setting; did you mean summary.llm_model?"),
+        ({"llm": {"model": "m"}}, "llm: is no setting; did you mean summary.llm_model?"),
+        ({"summary": {"key": "k"}}, "summary.key: is no setting; did you mean summary.api_key?"),
+        ({"store": {"timeout": 5}}, "store.timeout: is no setting; did you mean store.timeout_seconds?"),
+        ({"context": {"tokens": 5}}, "context.tokens: is no setting; did you mean context.max_tokens?"),
         ({"summary": {"max_tokens": 1}}, "summary.max_tokens: is no setting; did you mean"),
         ({"summary": {"recent_message_count": 20}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"trigger_message_count": 10}}, "summary.recent_message_count: must be less than"),
@@ -328,6 +334,25 @@ def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, objec
     with pytest.raises(ConfigurationError) as raised:
         Settings(**values)
     assert str(raised.value).startswith(message)
+
+
+@each_row(
+    ("key", "meant"),
+    [
+        ("model", {"summary.llm_model", "chat.model", "search.model"}),
+        ("llm.model", {"summary.llm_model"}),
+        ("llm_model", {"summary.llm_model"}),
+        ("openai.model", {"summary.llm_model", "chat.model"}),
+        ("api_key", {"summary.api_key", "chat.api_key"}),
+        ("provider", {"summary.provider", "chat.provider"}),
+        ("sumary.enabled", {"summary.enabled"}),
+        ("store.polsize", {"store.pool_size"}),
+        ("REACTOR_MEMORY_SUMMARY__MODEL", {"summary.llm_model"}),
+    ],
+)
+def test_the_same_last_word_beats_similar_letters(key: str, meant: set[str]) -> None:
+    given = suggestion(key, known_keys(Settings))
+    assert meant <= {*re.findall(r"[a-z_]+[.][a-z_]+", given)}, given
 
 
 @pytest.mark.parametrize(

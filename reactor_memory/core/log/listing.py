@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.branches import group_of, is_fork
 from reactor_memory.core.log.operations import stored_parts
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.core.log.rows import branch_from, first_range, session_from
@@ -14,6 +14,9 @@ from reactor_memory.models.session_pages import SessionPage, SessionPreview
 
 _AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})
 """What else means something in a pattern of `list_matching`."""
+
+LAST_CHARACTER = "\U0010ffff"
+"""No id that begins with a text sorts behind the text with this: ids sort by code point on both engines."""
 
 
 def list_sessions(
@@ -48,6 +51,17 @@ def _pattern_of(text: str) -> dict[str, str]:
 def read_group(session_id: str) -> Steps[tuple[Session, ...]]:
     """The sessions that are not deleted of the group of a session, whoever owns it; oldest first."""
     rows = yield Query("group", {"group_id": group_of(session_id)})
+    return tuple(map(session_from, rows))
+
+
+def list_beginning(text: str, user_id: str | None, *, limit: int) -> Steps[tuple[Session, ...]]:
+    """At most `limit` sessions whose ids begin with `text`, by id: roots, or the forks of one root if `text` has the
+    mark of forks. Those that the user may open, without one everybody's; one of exactly this id also if it was deleted.
+    """
+    forks = is_fork(text)
+    group, beyond = (group_of(text), group_of(text)) if forks else (text, text + LAST_CHARACTER)
+    bounds = {"first_group": group, "last_group": beyond, "first_id": text, "last_id": text + LAST_CHARACTER}
+    rows = yield Query("list_beginning", bounds | {"owner_id": user_id, "of_forks": int(forks), "limit": limit})
     return tuple(map(session_from, rows))
 
 

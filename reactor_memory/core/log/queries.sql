@@ -110,6 +110,21 @@ WHERE deleted_at IS NULL
 ORDER BY updated_at DESC, conversation_id
 LIMIT :limit
 
+-- name: list_beginning
+-- Ids that lie between two texts, by the key of the table: roots (:of_forks 0), or forks (1) of one root; with an
+-- owner those that this user may open. Of those that were deleted only the first text itself: it is an id, too.
+-- across groups
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id >= :first_group AND group_id <= :last_group
+  AND conversation_id >= :first_id AND conversation_id <= :last_id
+  AND (deleted_at IS NULL OR conversation_id = :first_id)
+  AND (owner_id IS NULL OR owner_id = COALESCE(:owner_id, owner_id))
+  AND (conversation_id <> group_id OR :of_forks = 0) AND (conversation_id = group_id OR :of_forks = 1)
+ORDER BY group_id, conversation_id
+LIMIT :limit
+
 -- name: group
 SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
        forked_from_id, forked_at_seq, deleted_at
