@@ -24,9 +24,9 @@ from reactor_memory.models.session_pages import SessionPage
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.import_files import Imported
     from reactor_memory.features.tiers.progressive_tiers import TierReport
     from reactor_memory.features.transfer.copy import Copied
+    from reactor_memory.imports.importer import Imported
     from reactor_memory.wiring.setting_differences import SettingDifference
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}

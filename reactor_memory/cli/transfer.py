@@ -13,7 +13,7 @@ from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.import_files import FileSize, Imported, Importer
+    from reactor_memory.imports.importer import FileSize, Imported, Importer
 
 
 @click.command("import")
@@ -33,18 +33,19 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
     Summaries are left to `reactor-memory worker`, or to the process that loads the session.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.cli.import_files import BATCH, Importer, check_files, files_of
+    from reactor_memory.imports.importer import BATCH, Importer, Naming, check_files, files_of
     from reactor_memory.wiring.options import manager_options
 
     settings = invocation.settings(background={"enabled": False})
     limits = manager_options(settings).limits
+    naming = Naming(prefix=session_prefix)
     with files_of(files) as given:
-        sizes = check_files(given, limits, prefix=session_prefix)
+        sizes = check_files(given, limits, naming=naming)
         async with invocation.memory(settings, creates=True) as memory:
             importer = Importer(
                 memory.manager,
                 user_id=invocation.user_id,
-                prefix=session_prefix,
+                naming=naming,
                 batch=min(BATCH, limits.max_batch_messages),
                 max_bytes=limits.max_session_bytes,
             )
@@ -54,8 +55,8 @@ async def import_(invocation: Invocation, files: tuple[Path, ...], session_prefi
 
 async def _import_files(importer: Importer, sizes: Sequence[FileSize]) -> list[Imported]:
     """Nothing is stored before every file was compared with the database."""
-    from reactor_memory.cli.import_files import Imported, shown_name
     from reactor_memory.cli.terminal import progress
+    from reactor_memory.imports.importer import Imported, shown_name
 
     for size in sizes:
         await importer.compare(size.file)

@@ -17,22 +17,29 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from reactor_memory.cli.foreign_files import is_foreign, read_foreign
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import MessageLimits, check_message, check_session_id
 from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
-from reactor_memory.evaluation.transcripts import UNLIMITED, Line, read_lines, read_unread
+from reactor_memory.evaluation.transcripts import Line, read_lines, read_unread
+from reactor_memory.imports.conversation import LeaveOut, say_nothing, stop
+from reactor_memory.imports.json_files import is_foreign, read_json, sources_of
+from reactor_memory.imports.sqlite_files import is_sqlite, read_sqlite
 from reactor_memory.models import Message, Value
 from reactor_memory.models.requests import AppendRequest
+from reactor_memory.text.bounded_files import UnreadableError, members
+from reactor_memory.text.bounded_json import UNLIMITED
 
 T = TypeVar("T")
 
 BATCH = 1000
 """Messages that are stored at once. A commit a hundred costs half as much again, a commit ten thousand no less."""
+
+MOST_SESSIONS = 100_000
+"""Of one file: their ids are kept while it is checked."""
 
 Advance = Callable[[int], None]
 """Told how many messages were done since the last call."""
@@ -80,16 +87,44 @@ def files_of(given: Sequence[Path]) -> Generator[Sequence[Path]]:
             raise ImportFormatError(error.field.replace(str(copy), copy.name), error.problem) from None
 
 
-def read_sessions(file: Path, prefix: str, max_bytes: int) -> Iterator[Line]:
-    """The sessions of a file, `prefix` put before their ids."""
-    found = read_foreign(file, max_bytes=max_bytes) if is_foreign(file) else read_lines(file, max_bytes=max_bytes)
-    return (_with_prefix(line, prefix) for line in found)
+class Naming(NamedTuple):
+    """How the sessions of a file are called: `prefix` stands before their ids; `only` is the id of the only one."""
+
+    prefix: str = ""
+    only: str | None = None
+
+    def of(self, line: Line) -> Line:
+        return line._replace(session_id=self.prefix + (line.session_id if self.only is None else self.only))
+
+
+AS_THEY_ARE = Naming()
+
+
+def read_sessions(file: Path, naming: Naming, max_bytes: int, *, leave_out: LeaveOut = say_nothing) -> Iterator[Line]:
+    """The sessions of a file, whatever its form. `leave_out` is told of rows that cannot be read."""
+    return map(naming.of, _lines(file, max_bytes, leave_out))
+
+
+def _lines(file: Path, max_bytes: int, leave_out: LeaveOut) -> Iterator[Line]:
+    if is_sqlite(file):
+        return read_sqlite(file, max_bytes=max_bytes, leave_out=leave_out)
+    names = _members(file)
+    if names is not None or is_foreign(file):
+        return read_json(sources_of(file, names), max_bytes=max_bytes)
+    return read_lines(file, max_bytes=max_bytes)
+
+
+def _members(file: Path) -> Sequence[str] | None:
+    try:
+        return members(file)
+    except UnreadableError as error:
+        raise ImportFormatError(str(file), str(error)) from None
 
 
 def _unread(file: Path, max_bytes: int) -> Iterator[tuple[str, Callable[[], Line]]]:
     """The ids of the sessions of a file, each with what reads the rest of it."""
-    if is_foreign(file):
-        return ((line.session_id, partial(_itself, line)) for line in read_foreign(file, max_bytes=max_bytes))
+    if is_sqlite(file) or _members(file) is not None or is_foreign(file):
+        return ((line.session_id, partial(_itself, line)) for line in _lines(file, max_bytes, say_nothing))
     return read_unread(file, max_bytes=max_bytes)
 
 
@@ -97,18 +132,25 @@ def _itself(line: Line) -> Line:
     return line
 
 
-def _with_prefix(line: Line, prefix: str) -> Line:
-    return line._replace(session_id=prefix + line.session_id)
-
-
-def check_files(files: Iterable[Path], limits: MessageLimits, *, prefix: str = "") -> tuple[FileSize, ...]:
-    """Raises `ImportFormatError` with the file and the line of the first thing that cannot be stored."""
+def check_files(
+    files: Iterable[Path], limits: MessageLimits, *, naming: Naming = AS_THEY_ARE, leave_out: LeaveOut = stop
+) -> tuple[FileSize, ...]:
+    """Raises `ImportFormatError` with the file and the line of the first thing that cannot be stored. `leave_out` is
+    told of rows of databases that cannot be read.
+    """
     seen: dict[str, str] = {}
-    return tuple(_check_file(file, limits, prefix, seen) for file in files)
+    return tuple(_check_file(file, limits, naming, leave_out, seen) for file in files)
 
 
-def _check_file(file: Path, limits: MessageLimits, prefix: str, seen: dict[str, str]) -> FileSize:
-    sizes = [check_line(line, limits, seen) for line in read_sessions(file, prefix, limits.max_session_bytes)]
+def _check_file(
+    file: Path, limits: MessageLimits, naming: Naming, leave_out: LeaveOut, seen: dict[str, str]
+) -> FileSize:
+    lines = read_sessions(file, naming, limits.max_session_bytes, leave_out=leave_out)
+    sizes: list[int] = []
+    for line in lines:
+        sizes.append(check_line(line, limits, seen))
+        if len(sizes) > MOST_SESSIONS:
+            raise ImportFormatError(str(file), f"holds more than {MOST_SESSIONS} sessions: import it in parts")
     if not sizes:
         raise ImportFormatError(str(file), "holds no session")
     return FileSize(file=file, sessions=len(sizes), messages=sum(sizes))
@@ -152,25 +194,26 @@ class Importer:
         manager: ConversationManager,
         *,
         user_id: str | None,
-        prefix: str = "",
+        naming: Naming = AS_THEY_ARE,
         batch: int = BATCH,
         max_bytes: int = UNLIMITED,
     ) -> None:
         self._manager = manager
         self._user_id = user_id
-        self._prefix = prefix
+        self._naming = naming
         self._batch = batch
         self._max_bytes = max_bytes
 
     async def compare(self, file: Path) -> None:
         """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
         for session_id, read in _unread(file, self._max_bytes):
-            if await self._is_known(self._prefix + session_id):
-                await self._present(_with_prefix(read(), self._prefix))
+            head = self._naming.of(Line("", session_id, (), tuple))
+            if await self._is_known(head.session_id):
+                await self._present(self._naming.of(read()))
 
     async def store(self, file: Path, advance: Advance) -> int:
         """Store the messages that are missing; how many they were."""
-        return await self.store_lines(read_sessions(file, self._prefix, self._max_bytes), advance)
+        return await self.store_lines(read_sessions(file, self._naming, self._max_bytes), advance)
 
     async def store_lines(self, lines: Iterable[Line], advance: Advance) -> int:
         """Store the messages of sessions that are missing; how many they were."""
