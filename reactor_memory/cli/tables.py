@@ -81,6 +81,7 @@ def spans(seqs: Sequence[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in found)
 
 
+MOST_LEFT_OUT = 20
 NOTHING_YET = "nothing was summarised yet"
 NO_FACTS_YET = "none were found yet"
 
@@ -106,11 +107,17 @@ def table(*columns: str, right: Iterable[str] = ()) -> Table:
     return made
 
 
-def imported(files: Sequence[Imported]) -> RenderableType:
+def imported(files: Sequence[Imported], remark: str) -> RenderableType:
+    """`remark`: what else is to be said, if anything."""
     made = table("file", "sessions", "messages", "stored now", right=("sessions", "messages", "stored now"))
     for each in files:
         made.add_row(printable(each.file), f"{each.sessions:,}", f"{each.messages:,}", f"{each.stored:,}")
-    return made
+    left_out = [line for each in files for line in each.left_out]
+    shown = [f"  {printable(line)}" for line in left_out[:MOST_LEFT_OUT]]
+    more = len(left_out) - len(shown)
+    notes = [f"\nleft out, as they cannot be read: {count(len(left_out), 'row')}", *shown] if left_out else []
+    notes += [f"  and {more:,} more (--json lists all)"] if more else []
+    return Group(made, *notes, *([f"\n{remark}"] if remark else []))
 
 
 def copied(found: Copied) -> RenderableType:

@@ -12,12 +12,12 @@ import asyncio
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,17 +26,24 @@ from reactor_memory.core.validation import MessageLimits, check_message, check_s
 from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
 from reactor_memory.evaluation.transcripts import Line, read_lines, read_unread
 from reactor_memory.imports.conversation import LeaveOut, say_nothing, stop
-from reactor_memory.imports.json_files import is_foreign, read_json, sources_of
+from reactor_memory.imports.json_files import is_foreign, looks_like_json, read_json, sources_of
 from reactor_memory.imports.sqlite_files import is_sqlite, read_sqlite
 from reactor_memory.models import Message, Value
 from reactor_memory.models.requests import AppendRequest
 from reactor_memory.text.bounded_files import UnreadableError, members
 from reactor_memory.text.bounded_json import UNLIMITED
+from reactor_memory.text.documents import page
 
 T = TypeVar("T")
 
 BATCH = 1000
 """Messages that are stored at once. A commit a hundred costs half as much again, a commit ten thousand no less."""
+
+TAKEN = (
+    "our own JSONL; messages or requests of OpenAI, Anthropic, Gemini and LangChain as JSON or JSONL; exports of "
+    "ChatGPT and Claude; SQLite files of SQLiteSession (openai-agents), SQLChatMessageHistory (LangChain) and SqliteSaver "
+    "(LangGraph); all but SQLite also packed with gzip"
+)
 
 MOST_SESSIONS = 100_000
 """Of one file: their ids are kept while it is checked."""
@@ -62,13 +69,16 @@ class FileSize(Value, frozen=True, kw_only=True):
     messages: int
 
 
-class Imported(Value, frozen=True, kw_only=True):
-    """What became of a file: `stored` of its messages were not in the database before."""
+class Imported(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a file: `stored` of its messages were not in the database before. `left_out`: what could not be
+    read, a line each.
+    """
 
     file: str
     sessions: int
     messages: int
     stored: int
+    left_out: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -111,6 +121,8 @@ def _lines(file: Path, max_bytes: int, leave_out: LeaveOut) -> Iterator[Line]:
     names = _members(file)
     if names is not None or is_foreign(file):
         return read_json(sources_of(file, names), max_bytes=max_bytes)
+    if not looks_like_json(file):
+        raise ImportFormatError(str(file), f"is in no form that is read, which are: {TAKEN} ({page('formats')})")
     return read_lines(file, max_bytes=max_bytes)
 
 
@@ -148,6 +160,8 @@ def _check_file(
     lines = read_sessions(file, naming, limits.max_session_bytes, leave_out=leave_out)
     sizes: list[int] = []
     for line in lines:
+        if naming.only is not None and sizes:
+            raise ImportFormatError(str(file), "holds 2 sessions or more: they cannot have one id, leave --session out")
         sizes.append(check_line(line, limits, seen))
         if len(sizes) > MOST_SESSIONS:
             raise ImportFormatError(str(file), f"holds more than {MOST_SESSIONS} sessions: import it in parts")
@@ -171,16 +185,45 @@ def check_line(line: Line, limits: MessageLimits, seen: dict[str, str]) -> int:
     return len(line.messages)
 
 
+class Origin(NamedTuple):
+    """What is told of a session beside its messages."""
+
+    title: str | None
+    began_at: int | None
+
+
+Describe: TypeAlias = Callable[[str, Origin], Awaitable[object]]
+
+
+async def say_no_more(session_id: str, origin: Origin) -> None:
+    """For a log that keeps messages only."""
+
+
+LONGEST_TITLE = 200
+
+
+def _usable(title: str | None) -> str | None:
+    """A title in one line of printable characters."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in title or "").split())
+    return line[:LONGEST_TITLE] or None
+
+
 @dataclass(slots=True)
 class Portion:
     """Batches that are stored together, and how many messages of their sessions were stored before."""
 
     batches: list[AppendRequest] = field(default_factory=list[AppendRequest])
     present: int = 0
+    titles: dict[str, Origin] = field(default_factory=dict[str, Origin])
 
     @property
     def missing(self) -> int:
         return sum(len(batch.messages) for batch in self.batches)
+
+    def describe(self, line: Line) -> None:
+        began = next((each.created_at for each in line.messages if each.created_at is not None), None)
+        if line.title or began is not None:
+            self.titles[line.session_id] = Origin(title=_usable(line.title), began_at=began)
 
     def holds(self, session_id: str) -> bool:
         return bool(self.batches) and self.batches[-1].session_id == session_id
@@ -197,12 +240,15 @@ class Importer:
         naming: Naming = AS_THEY_ARE,
         batch: int = BATCH,
         max_bytes: int = UNLIMITED,
+        describe: Describe = say_no_more,
     ) -> None:
         self._manager = manager
         self._user_id = user_id
         self._naming = naming
         self._batch = batch
         self._max_bytes = max_bytes
+        self._describe_one = describe
+        self.grown: dict[str, None] = {}
 
     async def compare(self, file: Path) -> None:
         """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
@@ -212,7 +258,7 @@ class Importer:
                 await self._present(self._naming.of(read()))
 
     async def store(self, file: Path, advance: Advance) -> int:
-        """Store the messages that are missing; how many they were."""
+        """Store the messages that are missing; how many they were. `grown` are the sessions that got some."""
         return await self.store_lines(read_sessions(file, self._naming, self._max_bytes), advance)
 
     async def store_lines(self, lines: Iterable[Line], advance: Advance) -> int:
@@ -221,6 +267,8 @@ class Importer:
         async with aclosing(one_ahead(self._portions(lines))) as portions:
             async for portion in portions:
                 await _all_of(map(self._manager.save_batch, portion.batches))
+                self.grown.update(dict.fromkeys(batch.session_id for batch in portion.batches))
+                await self._describe(portion.titles)
                 stored += portion.missing
                 advance(portion.present + portion.missing)
         return stored
@@ -239,17 +287,21 @@ class Importer:
                     portion = Portion()
                 batch = await self._prepared(line, position)
                 portion.batches.append(batch)
+                portion.describe(line)
                 position += len(batch.messages)
         yield portion
 
+    async def _describe(self, titles: Mapping[str, Origin]) -> None:
+        for session_id, origin in titles.items():
+            await self._describe_one(session_id, origin)
+
     async def _prepared(self, line: Line, position: int) -> AppendRequest:
         end = position - position % self._batch + self._batch
-        return await self._manager.prepare_batch(
-            line.session_id,
-            line.messages[position:end],
-            user_id=self._user_id,
-            idempotency_key=f"import:{position}",
+        given = line.messages[position:end]
+        batch = await self._manager.prepare_batch(
+            line.session_id, given, user_id=self._user_id, idempotency_key=f"import:{position}"
         )
+        return as_it_happened(batch, given)
 
     async def _is_known(self, session_id: str) -> bool:
         try:
@@ -269,6 +321,16 @@ class Importer:
                 raise ImportFormatError(line.where, problem)
             count += 1
         return count
+
+
+def as_it_happened(batch: AppendRequest, given: Sequence[Message]) -> AppendRequest:
+    """`batch` with the times of the messages that were given, none where none is known: an import is no event."""
+    messages = tuple(
+        replace(message, created_at=original.created_at)
+        for message, original in zip(batch.messages, given, strict=True)
+    )
+    last = next((each.created_at for each in reversed(given) if each.created_at is not None), batch.now)
+    return replace(batch, messages=messages, now=max(0, min(batch.now, last)))
 
 
 async def one_ahead(steps: AsyncGenerator[T]) -> AsyncGenerator[T]:
@@ -292,6 +354,5 @@ async def _all_of(works: Iterable[Awaitable[object]]) -> None:
 
 
 def _is_same(stored: Message, given: Message) -> bool:
-    """Whether `stored` was made from `given`, which may leave the time to the store."""
-    at = None if given.created_at is None else stored.created_at
-    return replace(stored, created_at=at, seq=None, message_id=None, token_count=None, tokenizer=None) == given
+    """Whether `stored` was made from `given`."""
+    return replace(stored, seq=None, message_id=None, token_count=None, tokenizer=None) == given

@@ -60,6 +60,12 @@ def is_foreign(path: Path) -> bool:
     return "id" not in first and any(key in first for key in (*_REQUEST, *_FORMS))
 
 
+def looks_like_json(path: Path) -> bool:
+    """Whether a file may hold an object; one that is empty or cannot be read may, until it is read."""
+    begin = beginning(path, size=BEGINNING).lstrip()
+    return not begin or begin.startswith(b"{")
+
+
 def _is_first_of_lines(begin: bytes) -> bool:
     """Whether an object goes on in the next line, as one that was printed for people does."""
     line, goes_on, _ = begin.partition(b"\n")
