@@ -41,8 +41,8 @@ BATCH = 1000
 
 TAKEN = (
     "our own JSONL; messages or requests of OpenAI, Anthropic, Gemini and LangChain as JSON or JSONL; exports of "
-    "ChatGPT and Claude; SQLite files of SQLiteSession (openai-agents), SQLChatMessageHistory (LangChain) and SqliteSaver "
-    "(LangGraph); all but SQLite also packed with gzip"
+    "ChatGPT and Claude; SQLite files of SQLiteSession (openai-agents), SQLChatMessageHistory (LangChain) and "
+    "SqliteSaver (LangGraph); all but SQLite also packed with gzip"
 )
 
 MOST_SESSIONS = 100_000

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reactor_memory.errors import SessionNotFoundError, SessionOwnershipError, StoreClosedError
 from reactor_memory.models import Message, Role, Session, ToolCall, Visibility
 from reactor_memory.models.ledger import Summary
-from reactor_memory.models.requests import Appended, ContextQuery
+from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
 if TYPE_CHECKING:

@@ -186,3 +186,13 @@ def test_values_that_no_form_has_are_refused(tmp_path: Path, text: str, told: st
     path.write_text(text)
     with pytest.raises(ImportFormatError, match=told):
         check_files([path], LIMITS)
+
+
+def test_blank_lines_are_few(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b'{"id": "a", "messages": [{"role": "user", "content": "x"}]}\n' + b"\n" * 20_000)
+    with pytest.raises(ImportFormatError, match="10002: is blank"):
+        check_files([path], LIMITS)
+    path.write_text(f"[{'[],' * 20_000}[]]")
+    with pytest.raises(ImportFormatError, match="conversations without a message"):
+        check_files([path], LIMITS)
