@@ -50,7 +50,7 @@ CREATE TABLE messages (
     batch_fingerprint TEXT, 
     batch_size BIGINT, 
     state TEXT, 
-    created_at BIGINT NOT NULL, 
+    created_at BIGINT, 
     archived_by TEXT, 
     archived_until BIGINT, 
     CONSTRAINT messages_pkey PRIMARY KEY (group_id, conversation_id, seq)

@@ -26,9 +26,9 @@ from reactor_memory.models.session_pages import SessionPage
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.import_files import Imported
     from reactor_memory.features.tiers.progressive_tiers import TierReport
     from reactor_memory.features.transfer.copy import Copied
+    from reactor_memory.imports.importer import Imported
     from reactor_memory.wiring.setting_differences import SettingDifference
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
@@ -87,6 +87,7 @@ def spans(seqs: Sequence[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in found)
 
 
+MOST_LEFT_OUT = 20
 NOTHING_YET = "nothing was summarised yet"
 NO_FACTS_YET = "none were found yet"
 
@@ -121,11 +122,17 @@ def keep_ids_whole(made: Table, ids: Iterable[str]) -> None:
     made.columns[0].width = max(len("session"), *(min(cell_len(printable(each)), LONGEST_WHOLE_ID) for each in ids))
 
 
-def imported(files: Sequence[Imported]) -> RenderableType:
+def imported(files: Sequence[Imported], remark: str) -> RenderableType:
+    """`remark`: what else is to be said, if anything."""
     made = table("file", "sessions", "messages", "stored now", right=("sessions", "messages", "stored now"))
     for each in files:
         made.add_row(printable(each.file), f"{each.sessions:,}", f"{each.messages:,}", f"{each.stored:,}")
-    return made
+    left_out = [line for each in files for line in each.left_out]
+    shown = [f"  {printable(line)}" for line in left_out[:MOST_LEFT_OUT]]
+    more = len(left_out) - len(shown)
+    notes = [f"\nleft out, as they cannot be read: {count(len(left_out), 'row')}", *shown] if left_out else []
+    notes += [f"  and {more:,} more (--json lists all)"] if more else []
+    return Group(made, *notes, *([f"\n{remark}"] if remark else []))
 
 
 def copied(found: Copied) -> RenderableType:

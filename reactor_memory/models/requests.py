@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
-    """Messages to append as one batch. The messages are checked, counted and have a `message_id` and `created_at`.
+    """Messages to append as one batch. The messages are checked, counted and have a `message_id`.
 
     `fingerprint` identifies the content of the batch; it is stored when `idempotency_key` is given. `work_every`:
     when the append carries the session past a multiple of this many messages, the row of its background work

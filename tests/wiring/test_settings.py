@@ -578,3 +578,27 @@ def test_impossible_tiers_are_refused_by_name(values: dict[str, object], key: st
     with pytest.raises(ConfigurationError) as caught:
         Settings(tiers=values)
     assert caught.value.key == key
+
+
+@each_row(
+    ("text", "told"),
+    [
+        ("reactor_memory: &a {plugins: {options: {x: *a}}}", "holds an alias of what it stands in"),
+        ("&a [*a]", "holds an alias of what it stands in"),
+        ("reactor_memory: " + "{a: " * 60 + "}" * 60, "nested deeper than 50"),
+        ("reactor_memory: " + "[" * 5000, "no valid YAML"),
+        ("a: &a [" + "x, " * 99 + "]\nb: &b [" + "*a, " * 99 + "]\nc: [" + "*b, " * 99 + "]", "more than 10000 values"),
+        ("reactor_memory: {store: {pool_size: " + "9" * 5000 + "}}", "no valid YAML"),
+        ("reactor_memory: {store: {url: 2026-99-99}}", "no valid YAML"),
+        ("#" * 2_000_000, "more than 1048576 bytes"),
+    ],
+)
+def test_a_file_that_is_no_tree_is_refused(text: str, told: str) -> None:
+    write_config(text)
+    with pytest.raises(ConfigurationError, match=told):
+        Settings()
+
+
+def test_an_alias_repeats_a_value() -> None:
+    write_config("url: &url sqlite:///other.db\nreactor_memory: {store: {url: *url}}")
+    assert Settings().store.url == "sqlite:///other.db"
