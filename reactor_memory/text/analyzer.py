@@ -81,14 +81,14 @@ _MARKS = (
 
 
 _WORDS = f"[\\w{_MARKS}\U00020000-\U0003ffff]+"
-_TOKEN = re.compile(f"{_WORDS}(?:[-./\\\\@:#\u2010]{_WORDS})*")
+TOKEN = re.compile(f"{_WORDS}(?:[-./\\\\@:#\u2010]{_WORDS})*")
 _ASCII_TOKEN = re.compile(r"\w+(?:[-./\\@:#]\w+)*", re.ASCII)
 _SEPARATORS = re.compile("[-_./\\\\@:#\u2010]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BEYOND = re.compile("[\U00010000-\U0001ffff]")  # a class of one range, which is searched for at little cost
 _UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _JOINER = re.compile("(?<=[\u0600-\u08ff])[\u200c\u200d]")
-_POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u08ca-\u0902]")
+_POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u08ca-\u08e1\u08e3-\u08ff]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _TAIL = re.compile(r"[a-z]+(\d{3,})")
 _HAN = "\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -108,7 +108,7 @@ def terms(text: str, language: str | None = None) -> list[str]:
     """
     normal = normal_form(text)
     language = language or language_of(normal)
-    tokens = (_ASCII_TOKEN if normal.isascii() else _TOKEN).findall(normal)
+    tokens = (_ASCII_TOKEN if normal.isascii() else TOKEN).findall(normal)
     return [term for token in tokens for term in _of_token(token, language)]
 
 
@@ -213,7 +213,7 @@ def query_words(text: str, languages: Iterable[str] = ()) -> list[QueryWord]:
     a word has a term for each language of its script.
     """
     normal = normal_form(text)
-    tokens = (_ASCII_TOKEN if normal.isascii() else _TOKEN).findall(normal)
+    tokens = (_ASCII_TOKEN if normal.isascii() else TOKEN).findall(normal)
     told = language_of(normal)
     spoken = tuple(dict.fromkeys((*((told,) if told else ()), *languages)))
     is_open = not spoken and len(tokens) <= SHORT_QUERY_WORDS

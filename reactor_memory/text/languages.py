@@ -23,7 +23,9 @@ MIN_EVIDENCE = 0.9
 MIN_MARGIN = 1.2
 """By how much more it must be told than the second best."""
 
-_LETTERS = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\s\d_.,;:!?()\[\]{}<>|#@*=+/\\'’‘\"“”„«»।。、，！？؟،؛…–—-]+")
+"""By what stands between words, for the marks of a word are no letters."""
+
 _URDU = re.compile("[ٹڈڑےںھہ]")
 _PERSIAN = re.compile("[پچژگکی]")
 _UKRAINIAN = re.compile("[іїєґ]")
@@ -119,7 +121,7 @@ def language_of(text: str) -> str | None:
 
     None if it does not tell: too short, no words at all, or a language that is not known.
     """
-    words = _LETTERS.findall(text[:MAX_CHARACTERS].casefold())
+    words = _WORD.findall(text[:MAX_CHARACTERS].casefold())
     evidence = _evidence()
     scores: dict[str, float] = {}
     for word in words:

@@ -51,7 +51,8 @@ _ARABIC_FORMS = str.maketrans("أإآٱىيئؤكةەہ", "ااااییی" + "و
 _HEBREW_FORMS = str.maketrans("ךםןףץ", "כמנפצ")
 _HEBREW_PREFIX = re.compile("^[והבכלמש]+")
 _HEBREW_ENDING = re.compile("(?:ימ|ות|ינ|יה|ה|ת|י)$")
-_INDIC_FORMS = str.maketrans({"ँ": "ं", "\u093c": None, "\u09bc": None})
+_NUKTA = str.maketrans("", "", "\u093c\u09bc")
+_NASAL = str.maketrans("ँ", "ं")
 _UKRAINIAN_ENDING = re.compile(
     "(?:ування|увати|ення|ання|ями|ами|ові|еві|ого|ому|ими|ій|ої|ою|ею|єю|их|ах|ях|ів|їв|ам|ям|ом|ем|єм|ти|ла|ло|ли"
     "|ть|ся|[аеєиіїйоуюяьв])$"
@@ -121,7 +122,9 @@ def _arabic(word: str, language: str) -> str:
 
 
 def _persian(word: str, language: str) -> str:
-    return _snowball(word.translate(_TO_PERSIAN), language).translate(_ARABIC_FORMS)
+    word = word.translate(_TO_PERSIAN)
+    bare = word.removeprefix("ال")  # the article of Arabic, in what was borrowed or quoted
+    return _snowball(bare if len(bare) > 2 else word, language).translate(_ARABIC_FORMS)
 
 
 def _hebrew(word: str, language: str) -> str:
@@ -139,7 +142,7 @@ def _ukrainian(word: str, language: str) -> str:
 
 
 def _indic(word: str, language: str) -> str:
-    return _snowball(word.translate(_INDIC_FORMS), language)
+    return _snowball(word.translate(_NUKTA), language).translate(_NASAL)
 
 
 _STEMS: dict[str, Callable[[str, str], str]] = {
