@@ -7,6 +7,10 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor_memory.core.log.paging import preview_of, title_from
+from reactor_memory.features.chat.columns import excerpt
+from reactor_memory.features.facts.plain_text import plain_title
+from reactor_memory.features.tiers.portions import shortened
 from reactor_memory.text.borders import border_after, border_before, cut, joins
 from tests.scenes.tables import each_row
 
@@ -72,3 +76,16 @@ def test_the_time_does_not_grow_with_a_run_of_marks() -> None:
 )
 def test_borders_of_words(before: str, after: str, joined: bool) -> None:
     assert joins(before, after) is joined
+
+
+FAMILY = "👨‍👩‍👧‍👦"
+
+
+@each_row("length", range(20, 60))
+def test_what_is_shown_of_a_text_ends_with_a_whole_character(length: int) -> None:
+    text = FAMILY * 40
+    notes = f"{FAMILY * 9} {FAMILY}"
+    for shown in (preview_of(text), title_from(text) or "", excerpt(text, length), shortened(text, length, len)):
+        said = shown.removesuffix("…").removesuffix(" [...]").rstrip()
+        assert set(said.replace(FAMILY, "")) <= set(" …[]cut."), shown
+    assert plain_title(notes).count("👨") == plain_title(notes).count("👦")

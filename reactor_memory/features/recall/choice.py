@@ -23,6 +23,7 @@ from reactor_memory.models.ledger import Fact
 from reactor_memory.models.seq_ranges import joined_ranges
 from reactor_memory.models.turns import runs_of_turns
 from reactor_memory.text.analyzer import query_words, terms
+from reactor_memory.text.borders import cut
 
 MAX_QUERY_TERMS = 64
 MIN_TURNS, MAX_TURNS = 24, 200
@@ -258,7 +259,7 @@ def _quoted(message: Message) -> Fact:
     return Fact(
         anchor=f"the user #{seq}" if message.role == "user" else f"told #{seq}",
         key="said",
-        value=message.content[:MAX_SAID_CHARACTERS],
+        value=cut(message.content, MAX_SAID_CHARACTERS),
         source_seq=seq,
         said_by=message.role,
         verified=True,
