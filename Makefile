@@ -112,7 +112,7 @@ docs: build/docs/.installed  ## the documentation as a site, into build/site; a 
 
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
-	@$(EVAL) --questions on
+	@$(EVAL) --questions message,query
 
 bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
 	@mkdir -p build/bench

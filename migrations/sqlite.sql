@@ -330,6 +330,7 @@ CREATE TABLE search_progress (
     embedded_seq BIGINT NOT NULL, 
     model TEXT, 
     parked BIGINT NOT NULL, 
+    analyzer BIGINT NOT NULL, 
     CONSTRAINT search_progress_pkey PRIMARY KEY (group_id, conversation_id)
 )
  WITHOUT ROWID;

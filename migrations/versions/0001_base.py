@@ -488,6 +488,7 @@ def _search_progress() -> None:
         _number("embedded_seq"),
         _text("model", nullable=True),
         _number("parked"),
+        _number("analyzer"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="search_progress_pkey"),
         sqlite_with_rowid=False,
     )

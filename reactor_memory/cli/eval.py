@@ -18,7 +18,7 @@ from reactor_memory.text.documents import page
 if TYPE_CHECKING:
     from reactor_memory.evaluation.session_files import Format, Read
 
-QUESTIONS = ("off", "on")
+QUESTIONS = ("message", "query", "off")
 FORMATS: tuple[Format, ...] = ("auto", "jsonl", "locomo", "longmemeval")
 GENERATED = 8
 """How many sessions are made if nobody says."""
@@ -51,7 +51,7 @@ def _requirements(context: click.Context, option: click.Parameter, texts: tuple[
     "--strategies", click.Choice(list(STRATEGIES)), QUICK_STRATEGIES, "What to compare; `full` only if it is named."
 )
 @list_option("--variants", click.Choice(list(VARIANTS)), VARIANTS, "Sessions as they are, or without tools.")
-@list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "Without recall, or asked for each detail.")
+@list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "How each detail is asked for.")
 @click.option("--sessions", type=click.IntRange(min=1), metavar="N", help="Only the first N sessions of each file.")
 @click.option("--determinism", is_flag=True, help="Replay everything twice, once with delays, and compare.")
 @click.option(

@@ -23,6 +23,7 @@ from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Fact, Summary
 from reactor_memory.models.requests import DeletedSessions
 from reactor_memory.models.session_pages import SessionPage
+from reactor_memory.text.borders import cut
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
@@ -219,7 +220,7 @@ def search_hits(found: Sequence[SearchHit]) -> RenderableType:
 
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT_CHARACTERS else f"{line[:EXCERPT_CHARACTERS]} …"
+    return line if len(line) <= EXCERPT_CHARACTERS else f"{cut(line, EXCERPT_CHARACTERS)} …"
 
 
 def no_memory(messages: int, *, is_on: bool, trigger: int, otherwise: str) -> str:

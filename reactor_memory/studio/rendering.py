@@ -14,6 +14,7 @@ from litestar import MediaType, Response
 
 from reactor_memory.evaluation.markup import Markup, joined, tag
 from reactor_memory.models import ToolCall
+from reactor_memory.text.borders import cut
 from reactor_memory.text.printable import printable
 
 
@@ -84,7 +85,8 @@ def called(call: ToolCall) -> str:
 def clipped(text: str, most: int) -> str:
     if len(text) <= most:
         return text
-    return f"{text[:most]} … {len(text) - most:,} more characters"
+    shown = cut(text, most)
+    return f"{shown} … {len(text) - len(shown):,} more characters"
 
 
 def marked(text: str, words: str) -> Markup:

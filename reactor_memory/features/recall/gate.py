@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reactor_memory.models import Value
 from reactor_memory.models.index_requests import IndexAnswer
-from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
+from reactor_memory.text.analyzer import FUNCTION_WORDS, WHOLE, terms
+from reactor_memory.text.languages import language_of
 
 MAX_CHARACTERS = 4_000
 """How much of a message is looked at: a pasted document is no question."""
@@ -44,8 +45,9 @@ def names(text: str) -> tuple[Name, ...]:
     """What `text` names, in no particular order, each once."""
     text = text[:MAX_CHARACTERS]
     found: dict[tuple[str, ...], Name] = {}
+    language = language_of(text)
     for written, is_word in _written(text):
-        its_terms = tuple(terms(written))
+        its_terms = tuple(term for term in terms(written, language) if not term.startswith(WHOLE))
         if its_terms and len(found) < MAX_NAMES:
             found.setdefault(its_terms, Name(text=written, terms=its_terms, is_word=is_word))
     return tuple(found.values())
