@@ -82,7 +82,7 @@ FAMILY = "👨‍👩‍👧‍👦"
 
 
 @each_row("length", range(20, 60))
-def test_what_is_shown_of_a_text_ends_with_a_whole_character(length: int) -> None:
+def test_what_is_shown_ends_with_a_whole_character(length: int) -> None:
     text = FAMILY * 40
     notes = f"{FAMILY * 9} {FAMILY}"
     for shown in (preview_of(text), title_from(text) or "", excerpt(text, length), shortened(text, length, len)):
