@@ -85,7 +85,6 @@ TOKEN = re.compile(f"{_WORDS}(?:[-./\\\\@:#\u2010]{_WORDS})*")
 _ASCII_TOKEN = re.compile(r"\w+(?:[-./\\@:#]\w+)*", re.ASCII)
 _SEPARATORS = re.compile("[-_./\\\\@:#\u2010]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_BEYOND = re.compile("[\U00010000-\U0001ffff]")  # a class of one range, which is searched for at little cost
 _UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _JOINER = re.compile("(?<=[\u0600-\u08ff])[\u200c\u200d]")
 _POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u08ca-\u08e1\u08e3-\u08ff]")
@@ -276,8 +275,8 @@ def present(words: Iterable[QueryWord], frequencies: Mapping[str, int]) -> list[
     found: dict[str, None] = {}
     for word in words:
         held = [term for term in word.terms if frequencies.get(term)]
-        missing = [] if word.terms[0].startswith(WHOLE) else word.terms[:1]
-        found |= dict.fromkeys(held or missing)
+        missing = () if word.terms[0].startswith(WHOLE) else word.terms[:1]
+        found |= dict.fromkeys((*held,) or missing)
     return list(found)
 
 

@@ -19,7 +19,7 @@ def excerpt(text: str, characters: int = EXCERPT_CHARACTERS) -> str:
     line = " ".join(text.split())
     if len(line) <= characters:
         return line
-    return cut(line, characters - 1).rstrip() + "…"
+    return (cut(line, characters - 1) or line[: characters - 1]).rstrip() + "…"
 
 
 def columns(rows: Iterable[tuple[str, str]]) -> str:
