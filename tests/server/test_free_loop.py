@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from tests.scenes import hurting_texts
@@ -17,11 +19,11 @@ async def every_step(service: Service, text: str) -> None:
     path = f"/v1/user/conversations/{made['id']}"
     for body in ({"content": text}, {"content": "And QX-7?"}, {"content": text[:5000], text[:20_000]: 1}, {text: text}):
         await service.ask("POST", f"{path}/messages", body)
-    for route in ("messages", "context?budget=4000", f"messages?limit={text[:500]}"):
+    for route in ("messages", "context?budget=4000", f"messages?limit={quote(text[:500])}"):
         await service.ask("GET", f"{path}/{route}")
     await service.ask("POST", "/v1/user/search/messages", {"query": text[:1000]})
     await service.ask("POST", "/v1/user/search/messages", {"query": text})
-    await service.ask("GET", f"/v1/user/conversations?query={text[:500]}")
+    await service.ask("GET", f"/v1/user/conversations?query={quote(text[:500])}")
 
 
 async def test_texts_that_are_made_to_hurt(service: Service) -> None:
