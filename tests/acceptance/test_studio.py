@@ -422,7 +422,8 @@ async def every_page(memory: Memory, client: httpx.AsyncClient, session_id: str,
     token = re.search(r'name="page_token" value="([^"]+)"', page)[1]  # type: ignore[index]
     form = {"id": session_id, "page_token": token}
     assert (await client.post("/eval/session", data=form)).status_code in (303, 400)  # there may be nothing to look for
-    assert (await client.post("/chat", data=form | {"text": text})).status_code == 303
+    # Of more the client takes as long to write the form, on the same loop
+    assert (await client.post("/chat", data=form | {"text": text[:20_000]})).status_code == 303
 
 
 @pytest.mark.anyio
