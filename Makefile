@@ -48,7 +48,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock check-supply sbom schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -165,6 +165,15 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 		diff -q requirements-serve.lock build/locks/ && \
 		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
+check-supply: $(DEV)  ## fail if a dependency has no lock or no licence, or its release was yanked (SUPPLY=--offline: not the last)
+	@$(PY) -m tests.house.supply $(SUPPLY)
+
+sbom: build/sbom/.installed  ## what is installed to run and to serve, as CycloneDX, from the locks, into build/sbom
+	@for lock in requirements requirements-serve; do \
+		PYTHONPATH=build/sbom/packages $(PY) -m cyclonedx_py requirements --output-reproducible --pyproject pyproject.toml \
+			--mc-type library -o build/sbom/$$lock.cdx.json $$lock.lock && echo build/sbom/$$lock.cdx.json || exit 1; \
+	done
+
 schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases are made, after a new migration
 	@mkdir -p build && $(PY) -m reactor_memory.database.migrations > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
 
@@ -226,6 +235,11 @@ build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | 
 	@$(PY) -m venv --clear build/adapters/$*
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python -r $<
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build/sbom/.installed: tests/house/requirements-sbom.txt | $(DEV)
+	@echo "Installing what writes a bill of materials into build/sbom"
+	@rm -rf build/sbom && $(PY) -m uv pip install -q --python $(PY) --target build/sbom/packages -r $<
 	@touch $@
 
 build/mutmut/.installed: tests/house/requirements-mutmut.txt | $(DEV)

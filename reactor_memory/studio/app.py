@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from litestar import Litestar, Request, Response
 from litestar.di import Provide
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException, PermissionDeniedException, ValidationException
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 
 from reactor_memory.errors import ReactorMemoryError, SessionError, SessionNotFoundError
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 LARGEST_FILE = 256 * 1024**2
+PAGE_TOKEN = "page_token"  # noqa: S105 (the name of a field)
 
 
 def create_app(studio: Studio) -> Litestar:
@@ -33,7 +34,13 @@ def create_app(studio: Studio) -> Litestar:
     def provide() -> Studio:
         return studio
 
+    async def require_page(request: Request[Any, Any, Any]) -> None:
+        """Raises `PermissionDeniedException` for a form that is from no page."""
+        if request.method == "POST" and not studio.pages.is_from_a_page((await request.form()).get(PAGE_TOKEN)):
+            raise PermissionDeniedException("This form is from no page of this Studio. Reload the page, and try again.")
+
     return Litestar(
+        before_request=require_page,
         route_handlers=[
             sessions,
             session_page,

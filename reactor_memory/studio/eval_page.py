@@ -66,7 +66,7 @@ async def evaluate_session(
     """Replay a session of the store, and look for every number, code, date and time in it."""
     session = await studio.session(data.get("id", "").strip())
     messages = await studio.memory.read_messages(session.session_id, user_id=session.owner_id)
-    details = tuple(details_of(messages))
+    details = await anyio.to_thread.run_sync(lambda: tuple(details_of(messages)))
     if not details:
         raise InvalidInputError("id", "names a session without any number, code or date to look for: choose another")
     labelled = LabelledSession(name=session.session_id, messages=messages, probes=details)
@@ -76,11 +76,11 @@ async def evaluate_session(
 @post("/eval/file")
 async def evaluate_file(
     studio: NamedDependency[Studio],
-    data: Annotated[dict[str, UploadFile], Body(media_type=RequestEncodingType.MULTI_PART)],
+    data: Annotated[dict[str, Any], Body(media_type=RequestEncodingType.MULTI_PART)],
 ) -> Redirect:
     """Replay the sessions of a file (docs/formats.md), LoCoMo or LongMemEval with their probes."""
     file = data.get("file")
-    if file is None or not file.file.read(1):
+    if not (isinstance(file, UploadFile) and file.file.read(1)):
         raise InvalidInputError("file", "is empty: choose a file of sessions in JSON Lines, LoCoMo or LongMemEval")
     max_bytes = studio.memory.container.settings().limits.max_session_bytes
     sessions = await anyio.to_thread.run_sync(partial(_read, file.file, max_bytes))

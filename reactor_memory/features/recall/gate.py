@@ -18,6 +18,8 @@ MAX_CHARACTERS = 4_000
 """How much of a message is looked at: a pasted document is no question."""
 
 MAX_NAMES = 16
+LONGEST_NAME = 100
+"""Characters. A longer name is known by so many."""
 
 _QUOTED = re.compile(
     r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«([^»\n]{2,80})»|「([^」\n]{1,80})」|『([^』\n]{1,80})』"
@@ -55,7 +57,7 @@ def names(text: str) -> tuple[Name, ...]:
 
 def outside(named: Iterable[Name], shown: Iterable[str]) -> tuple[Name, ...]:
     """The names that none of the texts `shown` holds."""
-    waiting = {name: fold_text(name.text) for name in named}
+    waiting = {name: _beginning(name.text) for name in named}
     for text in shown:
         if not waiting:
             break
@@ -80,7 +82,12 @@ def known(unknown: Iterable[Name], findings: IndexAnswer, *, before: int) -> boo
 
 def holds(folded: str, name: str) -> bool:
     """Whether a text that `fold_text` made holds `name` on word borders."""
-    return bool(_held(folded, [fold_text(name)]))
+    return bool(_held(folded, [_beginning(name)]))
+
+
+def _beginning(name: str) -> str:
+    """What is looked for of a name: what a message calls a name may be thousands of characters long."""
+    return fold_text(name)[:LONGEST_NAME]
 
 
 def _held(folded: str, wanted: Iterable[str]) -> set[str]:
@@ -103,13 +110,17 @@ def _patterns(wanted: Iterable[str]) -> Iterator[re.Pattern[str]]:
 
 
 def _border_after(wanted: str) -> str:
-    return r"(?![^\W_])" if wanted[-1].isascii() else ""
+    return r"(?![^\W_])" if _has_border_after(wanted) else ""
+
+
+def _has_border_after(wanted: str) -> bool:
+    return wanted[-1].isascii() and len(wanted) < LONGEST_NAME
 
 
 def _begins(longest: str, wanted: str) -> bool:
     """Whether `longest` begins with `wanted`, on its border."""
     after = longest[len(wanted) : len(wanted) + 1]
-    return longest.startswith(wanted) and not (after.isalnum() and wanted[-1].isascii())
+    return longest.startswith(wanted) and not (after.isalnum() and _has_border_after(wanted))
 
 
 def fold_text(text: str) -> str:
