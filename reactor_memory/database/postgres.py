@@ -151,6 +151,8 @@ class PostgresDatabase(Database):
             )
         except ValueError:
             raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
+        except asyncpg.UndefinedObjectError:
+            raise ConfigurationError("store.url", "has a parameter behind ? that PostgreSQL does not know") from None
         except (OSError, asyncpg.PostgresError) as error:
             if self._is_pooled or not is_refused_setting(error):
                 cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is of no use
