@@ -57,7 +57,26 @@ def _store_url(text: str) -> str:
         raise ValueError("must begin with a scheme, such as sqlite:///file.db, memory:// or postgresql://host/name")
     if text.startswith("memory://") and text != "memory://":
         raise ValueError("has something behind memory://, which takes nothing: write memory://")
-    return text
+    scheme, _, rest = text.partition("://")
+    if scheme == "file":
+        raise ValueError("is an address of SQLite's own: write sqlite:///file.db, or memory://")
+    if scheme.startswith("sqlite") and "?" in rest:
+        raise ValueError(
+            "has parameters behind ?, of which a file takes none: write sqlite:///file.db (a file that cannot be "
+            "written is opened for reading), and %3F for a ? in a name"
+        )
+    return _without_driver(scheme, rest)
+
+
+_DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg", "postgres": "asyncpg"}
+"""Those that are used anyway: SQLAlchemy writes them behind a plus."""
+
+
+def _without_driver(scheme: str, rest: str) -> str:
+    engine, plus, driver = scheme.partition("+")
+    if plus and driver != _DRIVERS.get(engine, driver):
+        raise ValueError(f"names another driver: write {engine}://, which uses {_DRIVERS[engine]}")
+    return f"{engine if engine in _DRIVERS else scheme}://{rest}"
 
 
 def _dumped_url(url: str, info: SerializationInfo) -> str:
