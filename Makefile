@@ -3,7 +3,6 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
-PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
 INSTALL_LOCKED := $(PY) .ci/install_locked.py
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
@@ -102,7 +101,7 @@ test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
 test-3.%: $(DEV)
 	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
-		UV="$(PY:python=uv)" PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
+		UV="$(PY:python=uv)"
 
 docs: build/docs/.installed  ## the documentation as a site, into build/site; a link that leads nowhere fails it
 	PYTHONPATH=$(CURDIR) $(PY) docs/build_site.py build/site-source
@@ -204,8 +203,7 @@ $(RUNTIME): requirements.lock | $(PY)
 	@touch $@
 
 $(DEV): requirements-dev.lock pyproject.toml | $(PY)
-	@$(INSTALL_LOCKED) requirements-dev.lock
-	@$(PIP_INSTALL) -q --no-deps --no-build-isolation --editable .
+	@$(INSTALL_LOCKED) requirements-dev.lock --editable
 	@touch $@
 
 build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Install the packages of a lock into the environment of this Python, hashes checked, and say what is being done.
 
-    python .ci/install_locked.py requirements.lock
+    python .ci/install_locked.py requirements.lock [--editable]
 
-With uv where it is found (UV names another one), else with pip, and with pip if uv fails. Needs nothing but Python. The
+With --editable also the package itself, as it lies here. With uv where it is found (UV names another one; that of the
+environment comes next), else with pip, and with pip if uv fails. Needs nothing but Python. The
 log is shown only when the installation failed: a newcomer is told how far it is, at least every five seconds.
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 # A lock names all that is needed, so nothing is resolved: with extras in the metadata (`google-auth[requests]`) some
 # versions of pip now and then take the newest version, which has no hash.
 LOCKED = ["--no-deps", "--require-hashes", "-r"]
+EDITABLE = ["--no-deps", "--no-build-isolation", "--editable", "."]
 PACKAGE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*==", re.MULTILINE)
 FOUND = re.compile(r"^(?:Collecting|Processing|Requirement already satisfied:) ")
 UNPACKING = re.compile(r"^Installing collected packages")
@@ -30,7 +32,8 @@ SECONDS_BETWEEN_LOOKS = 0.2
 
 def installers() -> list[tuple[str, list[str]]]:
     """The names and commands to try, in this order."""
-    uv = shutil.which(os.environ.get("UV") or "uv")
+    of_environment = shutil.which("uv", path=str(Path(sys.executable).parent))
+    uv = shutil.which(os.environ["UV"]) if os.environ.get("UV") else shutil.which("uv") or of_environment
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--no-compile"]
     with_pip = [("pip", pip)]
     return [("uv", [uv, "pip", "install", "--python", sys.executable]), *with_pip] if uv else with_pip
@@ -82,13 +85,15 @@ def run(command: list[str], progress: Progress, log: list[str]) -> bool:
 
 
 def main() -> int:
-    lock = Path(sys.argv[1])
+    lock, wanted = Path(sys.argv[1]), sys.argv[2:]
+    also = [EDITABLE] if wanted == ["--editable"] else []
     packages = len(PACKAGE.findall(lock.read_text()))
     for name, command in installers():
         counted = f"{packages} package{'s' * (packages != 1)}"
         print(f"Installing {counted} into {Path(sys.prefix).name} with {name}, hashes checked", flush=True)
         started, log = time.monotonic(), list[str]()
-        if run([*command, *LOCKED, str(lock)], Progress(packages), log):
+        steps = [[*LOCKED, str(lock)], *also]
+        if all(run([*command, *step], Progress(packages), log) for step in steps):
             print(f"Installed in {time.monotonic() - started:.0f} s", flush=True)
             return 0
         print("".join(log), end="", file=sys.stderr, flush=True)

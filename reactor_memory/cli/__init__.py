@@ -14,7 +14,7 @@ from typing import NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
-from reactor_memory.cli.characters import echo, replace_unknown_characters
+from reactor_memory.cli.characters import echo_error, replace_unknown_characters
 from reactor_memory.cli.lazy_group import Lazy, LazyGroup
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.version import __version__
@@ -84,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _refuse(error: click.ClickException | ReactorMemoryError) -> int:
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    echo(f"error: {' '.join(text.split())}", err=True)
+    if isinstance(error, click.MissingParameter) and error.ctx is not None:
+        text = f"{text.rstrip('.')}. {error.ctx.get_usage()}"
+    echo_error(" ".join(text.split()))
     return REFUSED
 
 

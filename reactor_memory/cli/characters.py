@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+import shutil
 import sys
+import textwrap
 from io import TextIOWrapper
 
 import click
@@ -44,6 +46,15 @@ def replace_unknown_characters() -> None:
 def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
     """As `click.echo`, which would write UTF-8 where the encoding is ASCII."""
     click.echo(text, file=sys.stderr if err else sys.stdout, nl=nl)
+
+
+def echo_error(text: str) -> None:
+    """One line on stderr; on a terminal as many as it takes, broken between words."""
+    line = f"error: {text}"
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    echo(line, err=True)
 
 
 def json_for_stdout(text: str) -> str:

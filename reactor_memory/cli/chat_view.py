@@ -11,7 +11,7 @@ from typing import Any, cast
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from reactor_memory.cli.characters import echo
+from reactor_memory.cli.characters import echo, echo_error
 from reactor_memory.cli.context_view import context_view
 from reactor_memory.cli.tables import facts
 from reactor_memory.cli.terminal import console, print_view
@@ -62,7 +62,7 @@ class Screen:
         print_view(Text(printable(text), style="dim"), stderr=True)
 
     def fail(self, problem: str) -> None:
-        echo(f"error: {printable(problem)}", err=True)
+        echo_error(printable(problem))
 
     def show(self, reply: Reply) -> None:
         if reply.text:
