@@ -73,7 +73,7 @@ async def import_(
             raise click.UsageError(
                 "a postgresql:// URL is imported alone, without --session, --session-prefix, --strict"
             )
-        imported, grown = await _import_table(invocation, settings, sources[0], table)
+        imported, grown = await _import_table(invocation, settings, tables_of_others[0], table)
     else:
         if table:
             raise click.UsageError("--table goes with a postgresql:// URL")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -64,8 +64,10 @@ def _messages(given: _Exported) -> Iterator[Message]:
 
 def _text_of(part: Any) -> str | None:
     """What somebody spoke is written beside the sound."""
-    said = part.get("text") if isinstance(part, dict) and part.get("content_type") == "audio_transcription" else part
-    return said if isinstance(said, str) else None
+    if isinstance(part, dict):
+        spoken = cast("JsonObject", part)
+        part = spoken.get("text") if spoken.get("content_type") == "audio_transcription" else None
+    return part if isinstance(part, str) else None
 
 
 def _branch(given: _Exported) -> list[_Node]:

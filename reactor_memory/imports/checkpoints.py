@@ -6,14 +6,14 @@ No code of a checkpoint is run: objects are read as the values that they were ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from reactor_memory.core.context.given_messages import messages_of
 from reactor_memory.imports.conversation import FormError, Row
 from reactor_memory.imports.langchain_messages import in_form_of_openai, is_of_langchain
-from reactor_memory.models import Message
+from reactor_memory.models import JsonObject, Message
 from reactor_memory.text.bounded_json import UNLIMITED, decoded, most_values
 
 CHANNEL = "messages"
@@ -39,7 +39,7 @@ def messages(row: Row, max_bytes: int) -> Sequence[Message]:
     given = row.text()
     if row.kind == "msgpack":
         packed = _unpacked_checkpoint(given).channel_values.get(CHANNEL)
-        found = [] if packed is None else _Unpacker(max_bytes).value(bytes(packed))
+        found: Any = [] if packed is None else _Unpacker(max_bytes).value(bytes(packed))
     elif row.kind == "json":
         text = decoded(given, _JSON, max_bytes).channel_values.get(CHANNEL)
         found = [] if text is None else decoded(bytes(text), _JSON_VALUE, max_bytes)
@@ -47,7 +47,7 @@ def messages(row: Row, max_bytes: int) -> Sequence[Message]:
         raise FormError("is encrypted or pickled; expected a checkpoint in msgpack or JSON")
     if not isinstance(found, list):
         raise FormError(f"the channel {CHANNEL} holds no list of messages")
-    return messages_of([_in_form_of_openai(each) for each in found])
+    return messages_of([_in_form_of_openai(each) for each in cast("list[Any]", found)])
 
 
 def _unpacked_checkpoint(given: bytes) -> _Checkpoint:
@@ -83,8 +83,9 @@ class _Unpacker:
         value = self.value(bytes(data))
         if code == _SNAPSHOT:
             return value
-        made_of = value[2] if code in _OBJECTS and isinstance(value, list) and len(value) > 2 else None
-        return made_of if isinstance(made_of, dict) else str(made_of)
+        packed = cast("list[Any]", value) if code in _OBJECTS and isinstance(value, list) else []
+        made_of: Any = packed[2] if len(packed) > 2 else None
+        return cast("JsonObject", made_of) if isinstance(made_of, dict) else str(made_of)
 
 
 def _values(packed: bytes, most: int) -> int:
@@ -98,12 +99,12 @@ def _values(packed: bytes, most: int) -> int:
     return found
 
 
-_FIXED = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xCA: 4, 0xCB: 8}
-_FIXED |= {0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
+_NUMBERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8, 0xCA: 4, 0xCB: 8}
+_FIXED = _NUMBERS | {0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 """Bytes behind the first: of numbers, small objects, and heads of lists and mappings."""
 
-_SIZED = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}
-_SIZED |= {0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}
+_BYTES = {0xC4: (1, 0), 0xC5: (2, 0), 0xC6: (4, 0), 0xC7: (1, 1), 0xC8: (2, 1), 0xC9: (4, 1)}
+_SIZED = _BYTES | {0xD9: (1, 0), 0xDA: (2, 0), 0xDB: (4, 0)}
 """Bytes of the size behind the first, and further ones, before so many bytes: of texts and objects."""
 
 

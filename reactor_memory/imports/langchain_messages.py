@@ -82,8 +82,8 @@ def _call(call: Any) -> JsonObject:
 
 
 def _object(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return cast("list[Any]", value) if isinstance(value, list) else []

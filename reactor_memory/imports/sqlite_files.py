@@ -95,7 +95,7 @@ def _opened(path: Path, max_bytes: int) -> Generator[sqlite3.Connection]:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE if max_bytes == UNLIMITED else max_bytes + 4096)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA query_only = ON")
-        connection.text_factory = lambda text: text.decode(errors="replace")
+        connection.text_factory = _readable
         yield connection
 
 
@@ -111,6 +111,10 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _readable(text: bytes) -> str:
+    return text.decode(errors="replace")
 
 
 def _tables(path: Path, connection: sqlite3.Connection) -> Sequence[tuple[str, Form]]:

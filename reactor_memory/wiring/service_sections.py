@@ -23,7 +23,6 @@ from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.text.addresses import is_loopback
-from reactor_memory.text.bounded_files import UnreadableError, read_at_most
 from reactor_memory.wiring.setting_values import Section, WebUrl, names_of, web_url
 
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
@@ -90,6 +89,8 @@ class IssuerSettings(BaseModel):
 
     def read_jwks(self) -> bytes:
         """What `jwks_file` holds."""
+        from reactor_memory.text.bounded_files import UnreadableError, read_at_most
+
         try:
             return read_at_most(Path(self.jwks_file or ""), LARGEST_SET_BYTES)
         except OSError as error:

@@ -53,12 +53,12 @@ CHAT: Any = {
         {"role": "assistant", "content": "In Lyon."},
     ],
 }
-RESPONSES: Any = {
+RESPONSES: dict[str, Any] = {
     "model": "m",
     "instructions": "You help.",
     "input": [
         {"role": "user", "content": [{"type": "input_text", "text": "Where is order A-1042?"}]},
-        {"type": "reasoning", "id": "r1", "summary": []},
+        {"type": "reasoning", "id": "r1", "summary": list[Any]()},
         {"type": "function_call", "call_id": "c1", "name": "find", "arguments": '{"id": "A-1042"}'},
         {"type": "function_call_output", "call_id": "c1", "output": "Lyon"},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "In Lyon."}]},

@@ -81,6 +81,7 @@ def test_members_of_archives_are_read(file: Path) -> None:
         (zipped(b"text", method=zipfile.ZIP_BZIP2), "another method"),
         (encrypted(b"text"), "encrypted"),
     ],
+    ids=range(10),
 )
 def test_bombs_and_damaged_files_are_refused(file: Path, content: bytes, told: str) -> None:
     file.write_bytes(content)

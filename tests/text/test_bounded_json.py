@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -70,7 +70,7 @@ def list_of(text: bytes) -> Any:
     value = msgspec.json.decode(text)
     if not isinstance(value, list):
         raise UnreadableError("no list")
-    return value
+    return cast("list[Any]", value)
 
 
 @pytest.mark.parametrize(
