@@ -39,6 +39,9 @@ COUNT_IN_THREAD_CHARACTERS = 8_000
 MESSAGES_BEFORE = 10
 """So many messages before the newest ones are read, too: they tell where what came with one reasoning begins."""
 
+MOST_LONG_MESSAGES = 16
+"""A load reads on behind so many messages that are each too long for its window: some may not stand in it at all."""
+
 LAYOUT_SECONDS = 0.25
 """A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
 
@@ -163,7 +166,8 @@ class ContextLoader:
         rows, plan = await self._plan(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
-        session, draft = rows.session, _readable_by(request.reader_id, plan.draft)
+        session = rows.session
+        draft = _readable_by(request.reader_id, _with_leading(plan.draft, rows.leading) if rows.leading else plan.draft)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
             draft = await self._posted(draft, session)
         loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
@@ -237,9 +241,9 @@ class ContextLoader:
         if plan.wants_summary:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
             plan = self._decide(request, limits, rows, brought, current_tokens, None)
-        if plan.missing is None:
+        if plan.missing is None and not plan.wants_older:
             return rows, plan
-        outcome = await self._wait(request.session_id, plan.missing)
+        outcome = await self._wait(request.session_id, plan.missing) if plan.missing else None
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
         return rows, self._decide(request, limits, rows, brought, current_tokens, outcome)
@@ -253,6 +257,7 @@ class ContextLoader:
         if draft.unread:
             return True
         verbatim = sum(self._cost(each) for part in draft.verbatim for each in part.messages)
+        verbatim += sum(map(self._cost, draft.leading))
         blocks = sum(block.tokens or 0 for block in draft.blocks)
         window = sum(self._cost(each) for each in draft.window if not is_posted_summary(each))
         return verbatim + blocks + window + current_tokens > limits.budget
@@ -275,12 +280,24 @@ class ContextLoader:
         outcome: str | None,
     ) -> Plan:
         """Whatever the strategy, a draft has all that the features bring; the strategy shares out what they leave."""
-        if not brought.blocks and not brought.verbatim:
+        if not brought.blocks and not brought.verbatim and not rows.leading:
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
-        left = limits.budget - sum(map(self._cost, brought.messages)) - brought.planned(limits.budget)
+        left = limits.budget - sum(map(self._cost, (*rows.leading, *brought.messages))) - brought.planned(limits.budget)
+        rows = msgspec.structs.replace(rows, messages=self._without_cost(rows))
         shared = msgspec.structs.replace(limits, budget=max(0, left))
         plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
         return msgspec.structs.replace(plan, draft=brought.added_to(plan.draft))
+
+    def _without_cost(self, rows: ContextRows) -> tuple[Message, ...]:
+        """The messages of `rows`; for those that always stand, budget has been set aside."""
+        leading = {message.seq for message in rows.leading}
+        free = {
+            "content": "",
+            "parts": (),
+            "token_count": -self._options.limits.overhead,
+            "tokenizer": self._counter.name,
+        }
+        return tuple([msgspec.structs.replace(each, **free) if each.seq in leading else each for each in rows.messages])
 
     def _plan_request(
         self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
@@ -305,15 +322,18 @@ class ContextLoader:
         return await self._background.ensure(session_id, missing.until_seq, timeout_seconds=patience)
 
     def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
-        by_tokens = limits.window_growth == "tokens" or everything_unsealed
-        most = min(limits.budget, limits.max_window_tokens) if by_tokens else limits.budget
+        by_tokens, has_memory = limits.window_growth == "tokens" or everything_unsealed, self._strategy.reads_summaries
+        most = min(limits.budget, limits.max_window_tokens) if by_tokens and has_memory else limits.budget
+        trigger = limits.trigger_message_count if has_memory else 0 if by_tokens else None
+        last_count = max(limits.take_last_count, limits.trigger_message_count if has_memory else 0)
         return ContextQuery(
             session_id=request.session_id,
             user_id=request.user_id,
-            last_count=limits.take_last_count + MESSAGES_BEFORE,
-            trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
+            last_count=last_count + MESSAGES_BEFORE,
+            trigger_message_count=trigger,
             max_messages=_most_messages(limits, most if by_tokens else None),
             max_tokens=max(most, 1),
+            max_message_tokens=max(most // MOST_LONG_MESSAGES, 1),
             overhead=limits.overhead,
             budget=request.budget or 0,
             settings_fingerprint=self._options.settings_fingerprint,
@@ -362,20 +382,31 @@ class ContextLoader:
         return msgspec.structs.replace(loaded, draft=_readable_by(request.reader_id, draft))
 
 
+def _with_leading(draft: Draft, leading: Sequence[Message]) -> Draft:
+    """The draft with the system messages that the session begins with where they always stand."""
+    last = leading[-1].seq or 0
+    window = tuple([message for message in draft.window if (message.seq or 0) > last])
+    unread = tuple([(max(first, last + 1), end) for first, end in draft.unread if end > last])
+    return msgspec.structs.replace(draft, leading=tuple(leading), window=window, unread=unread)
+
+
 def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
     """The draft without the messages that other agents keep for themselves; as it is for a reader of None.
 
     Where the window begins is decided with them, so that it is the same for all readers.
     """
     earlier = draft.earlier
-    if reader_id is None or not any(map(is_kept_by_author, (*draft.window, *(earlier.messages if earlier else ())))):
+    found = (*draft.leading, *draft.window, *(earlier.messages if earlier else ()))
+    if reader_id is None or not any(map(is_kept_by_author, found)):
         return draft
-    window = _of_reader(reader_id, draft.window)
+    leading, window = _of_reader(reader_id, draft.leading), _of_reader(reader_id, draft.window)
     if earlier:
         earlier = msgspec.structs.replace(earlier, messages=_of_reader(reader_id, earlier.messages))
     hidden = len(draft.window) - len(window)
     remark = (f"messages of the window that other agents keep for themselves: {hidden}",) if hidden else ()
-    return msgspec.structs.replace(draft, window=window, earlier=earlier, remarks=(*draft.remarks, *remark))
+    return msgspec.structs.replace(
+        draft, leading=leading, window=window, earlier=earlier, remarks=(*draft.remarks, *remark)
+    )
 
 
 def _of_reader(reader_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:

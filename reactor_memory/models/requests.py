@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reactor_memory.models import Message, Pin, Session, Value
+from reactor_memory.models import LARGEST, Message, Pin, Session, Value
 
 if TYPE_CHECKING:
     from reactor_memory.models.block_lines import Layout
@@ -42,8 +42,9 @@ class ContextQuery(Value, frozen=True, kw_only=True):
 
     At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
     `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
-    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
-    `settings_fingerprint` name the layout.
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. Of a long message no more than
+    `max_message_tokens` count, since a context need not show more of it. `budget` and `settings_fingerprint` name the
+    layout.
 
     Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
     the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
@@ -56,6 +57,7 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     trigger_message_count: int | None = None
     max_messages: int = 0
     max_tokens: int = 0
+    max_message_tokens: int = LARGEST
     overhead: int = 4
     budget: int = 0
     settings_fingerprint: str = ""
@@ -66,6 +68,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins in their order. The
     summary is a `Summary` if facts were asked for, else its head.
 
+    `leading` are the system messages that the session begins with, from message 1 on: every context shows them.
     `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
     them.
     """
@@ -75,6 +78,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    leading: tuple[Message, ...] = ()
     ranges: tuple[RangeSummary, ...] = ()
 
 

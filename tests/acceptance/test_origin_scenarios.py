@@ -220,7 +220,7 @@ async def test_whatever_the_summarizer_raises_the_load_is_take_last(url: str, fa
         manager = container.conversation_manager()
         await save(manager, "s", talk(32))
         context = await manager.load_history("s", user_id=USER)
-    assert texts(context.messages) == texts(talk(20, start=13))
+    assert texts(context.messages) == texts(talk(32))
     assert context.report.freshness == "failed"
 
 

@@ -41,7 +41,10 @@ _FIRST_CHUNK = 64
 
 
 SESSION_COLUMNS = 11
-"""Of a row of `session_with_pins`; then come those of a pin."""
+"""Of a row of `session_with_pins`; then come those of a pin, and the role of the first message of the group."""
+
+MOST_LEADING = 8
+"""So many system messages at the head of a session always stand."""
 
 
 def check_access(session: Session, user_id: str | None) -> Session:
@@ -77,12 +80,18 @@ def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
 
 
 def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
+    session, pins, _ = yield from _find_with_pins(session_id, user_id)
+    return session, pins
+
+
+def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...], str]]:
+    """With them, the role of the first message of the group."""
     rows = yield Query("session_with_pins", key_of(session_id))
     if not rows:
-        return None, ()
+        return None, (), ""
     session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
-    pins = [row[SESSION_COLUMNS:] for row in rows]
-    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None])
+    pins = [row[SESSION_COLUMNS:-1] for row in rows]
+    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None]), rows[0][-1]
 
 
 # Appending
@@ -208,14 +217,23 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
     return tuple({row[0]: message_from(row) for row in rows}.values())
 
 
+def leading_of(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The system messages that a session begins with, of its first messages that are in view."""
+    places = enumerate(messages, 1)
+    return tuple([each for _, each in takewhile(lambda at: at[1].role == "system" and at[1].seq == at[0], places)])
+
+
 @bounded
 def read_context(query: ContextQuery) -> Steps[ContextRows]:
-    session, pins = yield from find_with_pins(query.session_id, query.user_id)
+    session, pins, first_role = yield from _find_with_pins(query.session_id, query.user_id)
     if session is None:
         return ContextRows()
+    leading: tuple[Message, ...] = ()
+    if first_role == "system":
+        leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
     if query.trigger_message_count is None:
         newest = yield from _newest(session.branch, query.last_count)
-        return ContextRows(session=session, pins=pins, messages=newest[::-1])
+        return ContextRows(session=session, pins=pins, messages=newest[::-1], leading=leading)
     layout = yield from log.context_layouts.get_layout(query.session_id, query.budget, query.settings_fingerprint)
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
     return ContextRows(
@@ -224,6 +242,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         summary=(yield from summary(query.session_id)),
         layout=layout,
         messages=(yield from _newest_for(query, session, layout))[::-1],
+        leading=leading,
     )
 
 
@@ -343,6 +362,11 @@ def _how_many_within(parts: Sequence[StoredPart], size: int) -> int:
     return sum(1 for _ in takewhile(lambda positions: positions <= size, taken))
 
 
+def counted_tokens(message: Message, query: ContextQuery) -> int:
+    """What a message takes of the tokens that a query allows."""
+    return min(message.token_count or 0, query.max_message_tokens) + query.overhead
+
+
 def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[tuple[Message, ...]]:
     """Newest first, up to the message that passes `max_tokens`; read in chunks, so that little is read in vain."""
     window: list[Message] = []
@@ -352,7 +376,7 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
         newest = yield from _newest(branch, wanted, until=before - 1)
         for message in newest:
             window.append(message)
-            tokens += 0 if is_posted_summary(message) else (message.token_count or 0) + query.overhead
+            tokens += 0 if is_posted_summary(message) else counted_tokens(message, query)
             if tokens > query.max_tokens:
                 return tuple(window)
         if len(newest) < wanted:

@@ -347,7 +347,7 @@ ORDER BY message.seq
 
 -- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
--- 3 message, 4 pin. The columns are those of a message and two more.
+-- 3 message, 4 pin, 5 system message at the head of the session. The columns are those of a message and two more.
 SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
        forked_from_id AS t6, NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, created_at AS n2, NULL AS t11,
        updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
@@ -360,6 +360,13 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND NOT EXISTS
     SELECT 1 FROM messages AS pinned
     WHERE pinned.group_id = pins.group_id AND pinned.conversation_id = pins.conversation_id AND pinned.seq = pins.seq
       AND pinned.state = 'cleared')
+UNION ALL
+SELECT 5, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, NULL, NULL
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :group_id AND seq <= :most_leading::bigint AND role = 'system'
+  AND (state IS NULL OR (state IN ('archived', 'cleared')
+                         AND archived_until > (SELECT (path::json -> 0 ->> 'end_seq')::bigint FROM own)))
 UNION ALL
 
 -- name: summary_and_layout [postgres]
@@ -471,7 +478,8 @@ SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_cal
        token_count, tokenizer, created_at, NULL, NULL
 FROM (
     SELECT newest.*, COALESCE(SUM(CASE WHEN role = 'summary' AND visibility = 'agent' THEN 0
-                                       ELSE COALESCE(token_count, 0) + :overhead::bigint END)
+                                       ELSE LEAST(COALESCE(token_count, 0), :max_message_tokens::bigint)
+                                            + :overhead::bigint END)
                OVER (ORDER BY seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS newer_tokens
     FROM newest
 ) AS counted
@@ -483,7 +491,9 @@ WHERE newer_tokens <= :max_tokens::bigint
 SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
        pin.ordinal, pin.seq, pin.anchor, pin.key, pin.role, pin.text, pin.sha256, pin.token_count, pin.tokenizer,
-       pin.created_at
+       pin.created_at,
+       (SELECT first.role FROM messages AS first
+        WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role
 FROM conversations AS own
 LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id AND NOT EXISTS (
     SELECT 1 FROM messages AS pinned

@@ -55,6 +55,14 @@ def _read_ranges(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[Ra
     return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
 
 
+def read_archived_head(session_id: str, user_id: str | None) -> Steps[tuple[Message, ...]]:
+    """The system messages that the session begins with, although a tier put them out of view: they always stand."""
+    first = yield from log.read_originals(session_id, user_id, limit=1)
+    if not log.leading_of(first):
+        return ()
+    return log.leading_of((yield from log.read_originals(session_id, user_id, limit=log.MOST_LEADING)))
+
+
 # Storing
 
 
