@@ -67,7 +67,7 @@ class Hierarchical:
         freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
         if freshness == "failed":
             return take_last(request, freshness)
-        layout = facts.memory_layout.layout_for(request, summary, summary.covered_seq + 1, anew=False)
+        layout = facts.memory_layout.layout_for(request, summary, summary.covered_seq + 1, anew=True)
         return Plan(draft=_draft(request, layout, freshness))
 
 
