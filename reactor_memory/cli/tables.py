@@ -146,7 +146,8 @@ def copied(found: Copied) -> RenderableType:
 def sessions(page: SessionPage) -> RenderableType:
     made = table("session", "owner", "messages", LAST_ACTIVITY, "begins", right=("messages",))
     for each in page.sessions:
-        begins = Text(printable(each.title or each.preview), no_wrap=True, overflow="ellipsis")
+        text = f"damaged: {each.title or each.preview}" if each.is_damaged else each.title or each.preview
+        begins = Text(printable(text), no_wrap=True, overflow="ellipsis")
         owner = Text(printable(each.owner_id or "-"), no_wrap=True, overflow="ellipsis")
         made.add_row(printable(each.session_id), owner, f"{each.last_seq:,}", moment(each.updated_at), begins)
     if not page.sessions:

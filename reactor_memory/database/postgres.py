@@ -155,7 +155,9 @@ class PostgresDatabase(Database):
             raise ConfigurationError("store.url", "has a parameter behind ? that PostgreSQL does not know") from None
         except (OSError, asyncpg.PostgresError) as error:
             if self._is_pooled or not is_refused_setting(error):
-                cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is of no use
+                cause = (
+                    error if isinstance(error, TimeoutError) else None
+                )  # it says nothing; waiting again is of no use
                 raise unconnected(error, self._dsn, self._timeout_seconds * CONNECTING_SHARE) from cause
         self._is_pooled = True
         return await self._connect()

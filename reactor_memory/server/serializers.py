@@ -64,6 +64,7 @@ def _summary_fields(shown: sharing.Conversation) -> dict[str, Any]:
         "updated_at": time(session.updated_at),
         "last_message_preview": shown.preview or None,
         "access_level": shown.access_level or "reader",
+        "is_damaged": True if shown.is_damaged else UNSET,
     }
 
 

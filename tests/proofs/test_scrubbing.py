@@ -199,7 +199,7 @@ async def test_the_service_and_its_client_say_what_is_left(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.001, 0.4])
-async def test_nobody_is_told_that_it_is_done_while_bytes_are_left(tmp_path: Path, seconds: float) -> None:
+async def test_nobody_is_told_done_while_bytes_are_left(tmp_path: Path, seconds: float) -> None:
     """Fifteen users are erased and fifteen sessions deleted while two connections read in a loop. Short readers are
     waited for, long ones are not.
     """

@@ -9,6 +9,7 @@ import msgspec
 
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary_head, hold
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
 from reactor_memory.models.excerpts import Excerpt
@@ -20,7 +21,10 @@ _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
     rows = yield Query("layout", _layout_key(session_id, budget, settings_fingerprint))
-    return layout_from(rows[0]) if rows else None
+    try:
+        return layout_from(rows[0]) if rows else None
+    except DAMAGE:
+        return None  # it is made anew
 
 
 def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:

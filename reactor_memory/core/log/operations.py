@@ -5,16 +5,17 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import clipped_between, group_of
 from reactor_memory.core.log.rows import (
+    checked_messages_from,
     key_of,
-    message_from,
     message_values,
+    messages_from,
     pin_from,
     session_from,
     stored_bytes,
@@ -214,7 +215,7 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
         return ()
     parts = [part for start, end in ranges for part in stored_parts(session.branch, start - 1, end)]
     rows = yield Query("messages_of_ranges", {"group_id": session.group_id, "ranges": ranges_of(parts)})
-    return tuple({row[0]: message_from(row) for row in rows}.values())
+    return tuple({message.seq: message for message in checked_messages_from(rows)}.values())
 
 
 def leading_of(messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -318,7 +319,8 @@ def _oldest(
 ) -> Steps[tuple[Message, ...]]:
     """Oldest first."""
     parts = stored_parts(branch, after, until, wanted=wanted)
-    return (yield from read_parts("messages_oldest_first", "messages_of_ranges", parts, limit))
+    steps = read_parts("messages_oldest_first", "messages_of_ranges", parts, limit, decoded=checked_messages_from)
+    return (yield from steps)
 
 
 def _newest(
@@ -335,7 +337,13 @@ def _newest(
 
 
 def read_parts(
-    alone: str, together: str, parts: Sequence[StoredPart], limit: int, **shared: object
+    alone: str,
+    together: str,
+    parts: Sequence[StoredPart],
+    limit: int,
+    *,
+    decoded: Callable[[Rows], list[Message]] = messages_from,
+    **shared: object,
 ) -> Steps[tuple[Message, ...]]:
     """The first `limit` messages of `parts`, which are in the order of the messages that are wanted. `alone` is the
     query of one part, `together`, oldest first, of several: so a few statements read them, whatever their number.
@@ -351,7 +359,7 @@ def read_parts(
             in_order = rows if parts[0].start_seq < parts[1].start_seq else rows[::-1]
         else:
             in_order = yield Query(alone, shared | parts[0].values() | {"limit": limit - len(found)})
-        found += map(message_from, in_order)
+        found += decoded(in_order)
         parts, size = parts[max(1, count) :], size * 2
     return tuple(found[:limit])
 

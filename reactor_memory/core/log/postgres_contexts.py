@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import is_fork
 from reactor_memory.core.log.context_layouts import layout_from
-from reactor_memory.core.log.rows import key_of, message_from, pin_from, session_from
+from reactor_memory.core.log.rows import key_of, messages_from, pin_from, session_from
 from reactor_memory.core.log.summaries import summary_from, summary_head_from
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
@@ -136,7 +136,7 @@ def _layout(row: Row) -> Layout:
 def _messages(rows: list[Row]) -> tuple[Message, ...]:
     """`UNION ALL` promises no order."""
     rows.sort(key=itemgetter(1))
-    return tuple([message_from(row[1:15]) for row in rows])
+    return tuple(messages_from([row[1:15] for row in rows]))
 
 
 def _leading(session: Session, messages: Sequence[Message]) -> tuple[Message, ...]:

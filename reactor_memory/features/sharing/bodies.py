@@ -50,6 +50,8 @@ class UpdateConversationRequest(Request, frozen=True, kw_only=True):
 
 
 class ConversationSummary(Answer, frozen=True, kw_only=True):
+    """`isDamaged` stands there, as true, where rows of the conversation cannot be read; the rest is what can."""
+
     id: str
     title: str | None
     owner_user_id: str | None
@@ -57,6 +59,7 @@ class ConversationSummary(Answer, frozen=True, kw_only=True):
     updated_at: Time
     last_message_preview: str | None
     access_level: AccessLevel
+    is_damaged: bool | UnsetType = UNSET
 
 
 class Conversation(ConversationSummary, frozen=True, kw_only=True):

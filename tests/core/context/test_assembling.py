@@ -22,7 +22,7 @@ from reactor_memory.core.context.own_history import trim
 from reactor_memory.core.context.report import ReportEntry
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.ports import TokenCounter
-from reactor_memory.errors import BudgetExceededError, StoreCorruptError
+from reactor_memory.errors import BudgetExceededError
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.pins.verbatim_pins import verbatim_pins
 from reactor_memory.models import Message, ToolCall
@@ -432,10 +432,11 @@ def test_pins_stay_in_place_when_the_window_shows_them_too() -> None:
 
 
 @pytest.mark.parametrize("text", ["another", "pinned ", "", "Pinned"])
-def test_pin_that_changed_since_it_was_pinned_is_an_error(text: str) -> None:
+def test_pin_that_changed_since_it_was_pinned_is_left_out(text: str) -> None:
     damaged = replace(pinned("pinned"), text=text, ordinal=2)
-    with pytest.raises(StoreCorruptError, match=r"pin 2 \(message 1\)"):
-        verbatim_pins((*PINS, damaged), "system")
+    made = verbatim_pins((*PINS, damaged), "system")
+    assert made == replace(verbatim_pins(PINS, "system"), damaged=made.damaged)
+    assert made.damaged == ("pin of message 1; unpin it, and pin it again",)
 
 
 # Blocks are counted as a whole
