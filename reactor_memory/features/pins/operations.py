@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import ValidationError, convert
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import key_of, pin_from, pin_values
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import SessionNotFoundError, StoreCorruptError
 from reactor_memory.features.pins.placement import find_pin, not_in_view, place_pin, with_count
+from reactor_memory.features.pins.verbatim_pins import is_whole
 from reactor_memory.models import Message, Pin, PinTarget
 
 
@@ -19,11 +19,9 @@ def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
     """Raises `StoreCorruptError` if one is damaged: people wrote it, so nothing makes it again."""
     pins = yield from _stored_pins(session_id, user_id)
     for each in pins:
-        try:
-            convert(asdict(each), Pin)
-        except ValidationError:
+        if not is_whole(each):
             problem = f"the pin of message {each.seq!r} of session {session_id!r} is damaged"
-            raise StoreCorruptError(f"store: {problem}; unpin it, and pin it again") from None
+            raise StoreCorruptError(f"store: {problem}; unpin it, and pin it again")
     return pins
 
 

@@ -16,7 +16,7 @@ PINNED_FACT = Frame(part=PART, header="Pinned Fact:")
 
 def verbatim_pins(pins: Sequence[Pin], memory_role: Role) -> Verbatim:
     """The pins in their order. One that is not, byte for byte, what was pinned is left out, and named."""
-    whole = [pin for pin in pins if _is_whole(pin)]
+    whole = [pin for pin in pins if is_whole(pin)]
     return Verbatim(
         part=PART,
         messages=tuple([pinned_message(pin, memory_role) for pin in whole]),
@@ -27,10 +27,11 @@ def verbatim_pins(pins: Sequence[Pin], memory_role: Role) -> Verbatim:
 
 
 def _damaged(pins: Sequence[Pin]) -> tuple[str, ...]:
-    return tuple(f"pin of message {pin.seq!r}; unpin it, and pin it again" for pin in pins if not _is_whole(pin))
+    return tuple(f"pin of message {pin.seq!r}; unpin it, and pin it again" for pin in pins if not is_whole(pin))
 
 
-def _is_whole(pin: Pin) -> bool:
+def is_whole(pin: Pin) -> bool:
+    """Whether it is, byte for byte, what was pinned."""
     numbers = isinstance(pin.token_count, int) and isinstance(pin.seq, int)
     return numbers and isinstance(pin.text, str) and pin.role in _ROLES and text_hash(pin.text) == pin.sha256
 
