@@ -44,6 +44,7 @@ def test_no_pattern_takes_more_than_linear_time() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_no_pattern_takes_more_than_linear_time_with_any_text() -> None:
     assert slow_ones(most=300) == []
 
