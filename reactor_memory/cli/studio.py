@@ -29,7 +29,7 @@ def studio(invocation: Invocation, port: int, writes: bool, works: bool) -> int:
     something.
     """
     try:
-        from reactor_memory.studio.process import run
+        from reactor_memory.studio.serving import run
     except ImportError as error:
         raise MissingExtraError(
             "studio", package=(error.name or "litestar").partition(".")[0], extra="studio"

@@ -16,7 +16,7 @@ MAX_SHORT = 200
 """A longer text begins with a question word by chance."""
 
 _MARK = re.compile("(?<!\\s\\?)\\?(?=$|[\\s\"'”’»)\\]!…*_])|[؟՞፧⸮꘏]|[\u0370-\u03ff\u1f00-\u1fff]\\s*;(?=$|\\s)")
-_URL = re.compile(r"\w+://\S+")
+_URL = re.compile(r"(?<!\w)\w++://\S+")
 _CLAUSE = re.compile(r"[.!?,;:。！，、；…\n]+\s*")
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！]+")
 _UNSPACED = frozenset(("han", "kana", "thai", "lao", "khmer", "myanmar"))
