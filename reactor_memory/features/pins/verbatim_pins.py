@@ -32,8 +32,8 @@ def _damaged(pins: Sequence[Pin]) -> tuple[str, ...]:
 
 def is_whole(pin: Pin) -> bool:
     """Whether it is, byte for byte, what was pinned."""
-    numbers = isinstance(pin.token_count, int) and isinstance(pin.seq, int)
-    return numbers and isinstance(pin.text, str) and pin.role in _ROLES and text_hash(pin.text) == pin.sha256
+    is_typed = (type(pin.token_count), type(pin.seq), type(pin.text)) == (int, int, str)
+    return is_typed and pin.role in _ROLES and text_hash(pin.text) == pin.sha256
 
 
 def pinned_message(pin: Pin, memory_role: Role) -> Message:

@@ -7,7 +7,7 @@ that is decided before, by what these operations tell. `user_id` says for whom `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -232,7 +232,7 @@ def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
     own = query.session.session_id
     stored = log.stored_parts(query.session.branch, query.after, query.until)
     parts = [part for part in stored if query.inherit or part.conversation_id == own]
-    told = {"client_id": query.client_id, "channel": query.channel}
+    told: dict[str, Any] = {"client_id": query.client_id, "channel": query.channel}
     return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit, **told))
 
 
