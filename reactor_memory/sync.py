@@ -269,6 +269,7 @@ class SyncOverview(_Waited):
     owner_of = _waiting(Overview.owner_of)
     forks = _waiting(Overview.forks)
     agent_settings = _waiting(Overview.agent_settings)
+    beginning_with = _waiting(Overview.beginning_with)
 
 
 class SyncErasure(_Waited):
