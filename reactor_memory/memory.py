@@ -26,7 +26,7 @@ from urllib.parse import quote
 from reactor_memory.core.context_managers import AsyncBlock
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.blocking_calls import aside
-from reactor_memory.database.process import Process, note_process
+from reactor_memory.database.forks import Process, note_process
 from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container

@@ -33,7 +33,7 @@ from reactor_memory.core.context.given_messages import MessagesLike
 from reactor_memory.core.context_managers import Unentered
 from reactor_memory.core.manager import PAGE
 from reactor_memory.core.turn import Turn
-from reactor_memory.database.process import Process
+from reactor_memory.database.forks import Process
 from reactor_memory.errors import StoreClosedError
 from reactor_memory.features.active_sessions.directory import SessionDirectory
 from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
@@ -269,6 +269,7 @@ class SyncOverview(_Waited):
     owner_of = _waiting(Overview.owner_of)
     forks = _waiting(Overview.forks)
     agent_settings = _waiting(Overview.agent_settings)
+    beginning_with = _waiting(Overview.beginning_with)
 
 
 class SyncErasure(_Waited):

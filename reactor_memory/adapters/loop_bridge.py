@@ -9,7 +9,7 @@ from concurrent.futures import Future, wait
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from reactor_memory.database.process import process_of
+from reactor_memory.database.forks import process_of
 from reactor_memory.errors import InvalidInputError, StoreClosedError, StoreUnavailableError
 
 T = TypeVar("T")

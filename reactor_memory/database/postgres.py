@@ -13,6 +13,7 @@ from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown
+from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
@@ -27,7 +28,6 @@ from reactor_memory.database.postgres_poolers import (
     is_unprepared,
     limits_of,
 )
-from reactor_memory.database.process import Process
 from reactor_memory.database.schema import (
     is_behind,
     newest_revision,
@@ -155,9 +155,7 @@ class PostgresDatabase(Database):
             raise ConfigurationError("store.url", "has a parameter behind ? that PostgreSQL does not know") from None
         except (OSError, asyncpg.PostgresError) as error:
             if self._is_pooled or not is_refused_setting(error):
-                cause = (
-                    error if isinstance(error, TimeoutError) else None
-                )  # it says nothing; waiting again is of no use
+                cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is no use
                 raise unconnected(error, self._dsn, self._timeout_seconds * CONNECTING_SHARE) from cause
         self._is_pooled = True
         return await self._connect()

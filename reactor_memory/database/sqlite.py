@@ -25,9 +25,9 @@ from reactor_memory.database.blocking_calls import aside, may_block
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
+from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
-from reactor_memory.database.process import Process
 from reactor_memory.database.schema import (
     is_behind,
     prepared_schema,

@@ -21,8 +21,8 @@ from reactor_memory.database.blocking_calls import aside, may_block
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import timed_out, translated
+from reactor_memory.database.forks import Process
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
-from reactor_memory.database.process import Process
 from reactor_memory.database.schema import prepared_schema
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import anyio
 
 from reactor_memory.database.blocking_calls import aside
-from reactor_memory.database.process import Process
+from reactor_memory.database.forks import Process
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
