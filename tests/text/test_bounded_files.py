@@ -95,7 +95,7 @@ def test_an_archive_of_too_many_files_is_refused(file: Path) -> None:
     packed[end:end] = bytes(20 * 1024 * 1024)
     packed[-10:-6] = struct.pack("<I", 20 * 1024 * 1024)
     file.write_bytes(packed)
-    with pytest.raises(UnreadableError, match=r"too many files|damaged"):
+    with pytest.raises(UnreadableError, match="too many files"):
         members(file)
 
 
