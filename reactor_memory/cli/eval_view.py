@@ -15,8 +15,8 @@ from reactor_memory.cli.tables import count, heading, table
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.text.printable import printable
 
-NUMBERS = ("budget", "attributable", "survival", "probes", "reading", "reuse", "broken", "cost", "p50 ms", "p99 ms")
-READ_NUMBERS = ("budget", "legible", "fill", "told", "junk", "weighted")
+NUMBERS = ("budget", "attributable", "survival", "reading", "reuse", "broken", "cost", "p50 ms", "p99 ms")
+READ_NUMBERS = ("budget", "probes", "legible", "fill", "told", "junk", "weighted")
 
 
 def results_json(results: Sequence[Result]) -> bytes:
@@ -82,7 +82,6 @@ def _table(results: Iterable[Result]) -> RenderableType:
             "none" if result.budget is None else f"{result.budget:,}",
             _share(result.attributable),
             _share(result.survival),
-            f"{result.probes:,}",
             _share(result.read_amplification),
             _share(result.prefix_reuse),
             f"{result.violations:,}",
@@ -98,7 +97,8 @@ def _read_table(results: Iterable[Result]) -> RenderableType:
     made = table("strategy", *READ_NUMBERS, right=READ_NUMBERS)
     for result in results:
         shares = (result.legible, result.fill, result.told, result.junk, result.prefix_reuse_weighted)
-        made.add_row(result.strategy, "none" if result.budget is None else f"{result.budget:,}", *map(_share, shares))
+        budget = "none" if result.budget is None else f"{result.budget:,}"
+        made.add_row(result.strategy, budget, f"{result.probes:,}", *map(_share, shares))
     return made
 
 

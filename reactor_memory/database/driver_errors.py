@@ -24,6 +24,7 @@ from reactor_memory.errors import (
 FULL = "the disk or the quota of the database is full; free space and save again"
 NO_DATABASE = "the file is no SQLite database, or its header is damaged; name another one, or restore a backup"
 DAMAGED_ROW = "a row holds what this library never wrote; restore a backup, or delete what it belongs to"
+NO_TEXT = "a value holds half a character (a lone surrogate), which no database stores; replace it"
 CORRUPT = "the database is damaged; restore a backup"
 BUSY = "the database is locked by another process; try again"
 UNREACHABLE = "the database cannot be reached; check that it runs and that the address is right"
@@ -50,6 +51,8 @@ def translate(error: BaseException) -> StoreError:
     """The error to raise instead of what a driver raised."""
     if isinstance(error, sqlite3.Error):
         return _from_sqlite(error)
+    if isinstance(error, UnicodeEncodeError):  # of what was to be stored: no row raises it
+        return StoreError(f"store: {NO_TEXT}")
     if isinstance(error, DAMAGE):
         return StoreCorruptError(f"store: {DAMAGED_ROW}")
     return _from_connection(error)

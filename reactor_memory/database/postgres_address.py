@@ -22,6 +22,8 @@ def place_of(dsn: str) -> str:
         return UNKNOWN
     hosts = parts.netloc.rpartition("@")[2] or ",".join(options.get("host", []))
     port = (options.get("port") or [DEFAULT_PORT])[0]
+    if not port.replace(",", "").isdecimal():
+        return UNKNOWN
     name = unquote(parts.path.removeprefix("/")) or (options.get("dbname") or options.get("database") or [""])[0]
     database = f'database "{name}"' if name else "database of the user's name"
     if not hosts:

@@ -30,12 +30,16 @@ TURNS = [
     for message in (Message.user(f"Question {number}"), Message.assistant(f"Answer {number}"))
 ]
 LAST_TWO = {"history": {"strategy": "take_last", "max_conversation_turns": 2}}
+RECORDED = {**LAST_TWO, "context": {"record": "all"}}
+"""A load that asks for no budget leaves that in its record."""
+
 LAST_TWO_KEPT = {"history.strategy": "take_last", "history.max_conversation_turns": 2, "summary.enabled": False}
 
 
 async def save_as_agent(store: str, **sections: Any) -> None:
     async with open_memory(Settings(store={"url": store}, **sections)) as memory:
         await memory.save_history("talk", TURNS)
+        await memory.load_history("talk")
         await memory.drain()
 
 
@@ -106,14 +110,14 @@ def shown(run: Run, store: str) -> Any:
 
 
 def test_context_shows_what_the_agent_gets(run: Run, store: str) -> None:
-    anyio.run(partial(save_as_agent, store, **LAST_TWO))
+    anyio.run(partial(save_as_agent, store, **RECORDED))
     context = shown(run, store)
     assert [message["content"] for message in context["messages"]] == [message.content for message in TURNS[-4:]]
     assert context["settings_unlike_the_agent"] == []
 
 
 def test_a_difference_counts_and_is_shown(run: Run, store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    anyio.run(partial(save_as_agent, store, **LAST_TWO))
+    anyio.run(partial(save_as_agent, store, **RECORDED))
     monkeypatch.setenv(CHANGED, "1")
     context = shown(run, store)
     assert len(context["messages"]) == 2
@@ -128,7 +132,7 @@ def test_a_difference_counts_and_is_shown(run: Run, store: str, monkeypatch: pyt
 
 
 def test_commands_are_no_agents(run: Run, store: str, tmp_path: Path) -> None:
-    anyio.run(partial(save_as_agent, store, **LAST_TWO))
+    anyio.run(partial(save_as_agent, store, **RECORDED))
     more = tmp_path / "more.json"
     more.write_text(json.dumps([{"role": "user", "content": "More"}]))
     assert run("import", more, "--store", store).code == 0

@@ -225,7 +225,7 @@ def test_summary_that_is_made_by_itself_is_told_in_line(talk: Talk) -> None:
 
 def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, folder: Path) -> None:
     orders = [make(f"my order number is A-{n}") for n in range(12) for make in (Message.user, Message.assistant)]
-    run("import", write_sessions(folder / "f.jsonl", {"s1": orders}))
+    run("import", write_sessions(folder / "f.jsonl", {"s1": orders}), "--no-memory")
     person = talk("s1")
     printed = person.type("/summarize")
     assert "reading messages 1 to 24, in segments of about 10, with extractive" in printed

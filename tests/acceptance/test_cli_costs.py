@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.studio import process
+from reactor_memory.studio import serving
 from reactor_memory.wiring.settings import Settings
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 
@@ -71,7 +71,7 @@ def studio_of(run: Run, patch: pytest.MonkeyPatch, *options: str) -> tuple[bool,
         given.append(settings)
         ready("http://127.0.0.1:1/")
 
-    patch.setattr(process, "run", opened)
+    patch.setattr(serving, "run", opened)
     printed = run("studio", *options).out
     return given[0].background.enabled, printed
 

@@ -275,7 +275,7 @@ def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, emp
 
 
 def test_a_worker_does_what_is_due(run: Run, folder: Path) -> None:
-    run("import", SAMPLE)
+    run("import", SAMPLE, "--no-memory")
     assert covered(folder) == {}
     assert run("worker", "--once").code == 0
     assert {session_id: seq > 450 for session_id, seq in covered(folder).items()} == {
@@ -289,7 +289,7 @@ def test_a_worker_works_also_where_saving_processes_do_not(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_BACKGROUND__ENABLED", "false")
-    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}), "--no-memory")
     run("worker", "--once")
     assert covered(folder)["s1"] > 0
 
@@ -302,7 +302,7 @@ def test_a_worker_ends_when_it_is_told_to(run: Run, start: Start, folder: Path, 
     assert "setting=store.delete_grace_days value=30" in other_default
     assert "reason=serve can restore" in other_default
     assert process.stderr.readline() == "working; stop with Ctrl-C\n"
-    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}))
+    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(40)}), "--no-memory")
     while not covered(folder):
         assert process.poll() is None
         threading.Event().wait(0.02)

@@ -174,7 +174,7 @@ async def test_ten_sessions_made_loaded_and_deleted_leave_no_summary(url: str) -
 
 
 async def test_five_saves_and_five_loads_pass_while_a_summary_runs(url: str) -> None:
-    """However slow the summarizer, a load shows the newest messages."""
+    """However slow the summarizer, a load shows what its budget holds."""
     summarizer = scripted()
     summarizer.hold()
     async with agent_memory(

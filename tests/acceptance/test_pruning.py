@@ -49,7 +49,7 @@ async def test_what_is_old_goes_whole_and_the_rest_stays() -> None:
 
 
 def test_without_yes_nothing_is_deleted(run: Run, folder: Path) -> None:
-    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(4), "s2": small_talk(2)}))
+    run("import", write_sessions(folder / "f.jsonl", {"s1": talk(4), "s2": talk(2)}))
     assert run("prune", "--older-than", "90d").out == "nothing is that old\n"
     assert run("prune", "--older-than", "1h", "--yes").out == "nothing is that old\n"
     age_by_a_year(folder / "reactor-memory.db", "s1")

@@ -180,7 +180,7 @@ class TestDeleting:
         (one,) = await container.shared_messages().list_for_user(ANN, root.conversation_id)
         fork = await container.conversations().fork(ANN, root.conversation_id, one.message_id or "")
         both = {root.conversation_id, fork.conversation_id}
-        assert set(await container.conversations().delete(ANN, root.conversation_id)) == both
+        assert set((await container.conversations().delete(ANN, root.conversation_id)).session_ids) == both
         for gone in both:
             with pytest.raises(SessionNotFoundError):
                 await container.conversations().get(ANN, gone)

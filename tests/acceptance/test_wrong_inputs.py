@@ -211,8 +211,8 @@ def test_a_wrong_variable_is_refused_with_what_is_allowed(
 
 CONTENTS: dict[str, tuple[bytes, str]] = {
     "no gzip.jsonl.gz": (b"\x1f\x8b\x08broken", "damaged or not complete"),
-    "deep.json": (b"[" * 100_000, "not valid JSON"),
-    "bytes.jsonl": (b"\x00\x01\x02", "not valid JSON"),
+    "deep.json": (b"[" * 100_000, "nested too deeply"),
+    "bytes.jsonl": (b"\x00\x01\x02", "in no form that is read"),
     "nul.json": (b'[{"role": "user", "content": "a\\u0000b"}]', "NUL character"),
     "surrogate.json": (b'[{"role": "user", "content": "\\ud800"}]', "not valid JSON"),
     "date.jsonl": (b'{"id": "d", "messages": [{"role": "user", "content": "x", "at": "31.12.2025"}]}', "its offset"),

@@ -142,7 +142,8 @@ async def test_our_adapter_keeps_what_it_is_given(tmp_path: Path) -> None:
             each.text for each in said[10:]
         ]
         trimmed = await ours.load_trimmed("one", 200, 300)
-        assert [ours.text_of(message) for message in trimmed] == [each.text for each in said[-len(trimmed) :]]
+        shown = [ours.text_of(message).partition("\n[… ")[0] for message in trimmed]  # the head of what was cut
+        assert all(each.text.startswith(head) for each, head in zip(said[-len(trimmed) :], shown, strict=True))
         assert 0 < len(trimmed) < 30
     finally:
         await ours.close()

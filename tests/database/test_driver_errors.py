@@ -41,7 +41,8 @@ FAULTS: list[tuple[Exception, type[StoreError]]] = [
     (OSError(errno.ENOSPC, "canary"), StoreFullError),
     (TimeoutError("canary"), StoreUnavailableError),
     (msgspec.DecodeError("canary"), StoreCorruptError),
-    (ValueError("canary"), StoreError),
+    (ValueError("canary"), StoreCorruptError),
+    (UnicodeEncodeError("utf-8", "canary", 0, 1, "canary"), StoreError),
 ]
 
 FAULTS_OF_POSTGRES: list[tuple[Exception, type[StoreError]]] = [

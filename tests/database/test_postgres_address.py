@@ -32,6 +32,8 @@ from tests.scenes.tables import each_row
         ("postgresql://me:s3?cret@db/shop", UNKNOWN),
         ("postgresql://me:s3#cret@db/shop", UNKNOWN),
         ("postgresql://[s3cret", UNKNOWN),
+        ("postgresql://me@db/shop?port=s3cret", UNKNOWN),
+        ("postgresql://me@db/shop?port=6543", 'db:6543, database "shop"'),
     ],
 )
 def test_a_place_names_host_port_and_database_alone(dsn: str, place: str) -> None:

@@ -59,9 +59,9 @@ MAX_QUERY_WORDS = 48
 DEFAULT_CLIFF = 0.2
 """As `CLIFF`, for a message that may ask for nothing older: what comes back for it has to be better."""
 
-LEAST_SHARE = 0.15
-"""What a message that asks may take of the budget from the window. Beyond it, only what nothing stands in is taken: each
-turn that leaves the window early costs a cached prefix (docs/decisions.md).
+LEAST_SHARE, LEAST_TOKENS = 0.15, 120
+"""What a message that asks may take from the window: a share of the budget, and at least room for a passage. Beyond it,
+only what nothing stands in is taken: each turn that leaves the window early costs a cached prefix (docs/decisions.md).
 """
 
 BY_QUERY = "recall: brought back for the query"
@@ -219,7 +219,7 @@ class Recaller:
         free = budget - report.total_tokens
         most = max(0, min(int(share * left), left - newest))
         if not question.is_explicit:
-            most = min(most, max(free, int(LEAST_SHARE * budget)))
+            most = min(most, max(free, LEAST_TOKENS, int(LEAST_SHARE * budget)))
         return Room(most=most, free=free + gives, memory=gives)
 
     async def _findings(
