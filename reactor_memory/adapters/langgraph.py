@@ -28,7 +28,7 @@ from reactor_memory.features.items.models import Item as StoredItem
 from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.memory import Memory
-from reactor_memory.models import Session
+from reactor_memory.models import JsonObject, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.analyzer import terms
 
@@ -230,7 +230,7 @@ class _Items:
 
     async def get_all(self, ops: Sequence[GetOp]) -> list[Item | None]:
         found = await self._reads.do([(".".join(op.namespace), op.key) for op in ops])
-        return [None if item is None else Item(**_fields(item)) for item in found]
+        return [None if item is None else Item(**_fields(item, item.value)) for item in found]
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
         if not all(map(self._is_storable, op.namespace_prefix)):
@@ -265,10 +265,10 @@ class _Items:
         )
 
     async def _read(self, keys: Sequence[tuple[str, str]]) -> Sequence[StoredItem | None]:
-        asked = [key for key in dict.fromkeys(keys) if all(map(self._is_storable, (*key[0].split("."), key[1])))]
-        found = await self._database.read(items.read_items, self._user_id, asked) if asked else ()
-        held = dict(zip(asked, found, strict=True))
-        return [held.get(key) for key in keys]
+        storable = {key: all(map(self._is_storable, (*key[0].split("."), key[1]))) for key in dict.fromkeys(keys)}
+        asked = [key for key in keys if storable[key]]
+        found = iter(await self._database.read(items.read_items, self._user_id, asked) if asked else ())
+        return [next(found) if storable[key] else None for key in keys]
 
     async def _find(self, asked: Sequence[tuple[str, items.ItemSearch]]) -> Sequence[items.Found | Exception]:
         """Equal ones are searched for once."""
@@ -314,18 +314,18 @@ def _search_items(found: items.Found, op: SearchOp) -> list[SearchItem]:
     words = len(frozenset(terms(op.query or ""))) if op.query else 0
     return [
         SearchItem(
-            **_fields(item) | {"value": items.value_from_json(msgspec.json.encode(item.value).decode())},
+            **_fields(item, items.value_from_json(msgspec.json.encode(item.value).decode())),
             score=(shared / words if words else 0.0) if op.query else None,
         )
         for item, shared in found
     ]
 
 
-def _fields(item: StoredItem) -> dict[str, Any]:
+def _fields(item: StoredItem, value: JsonObject) -> dict[str, Any]:
     return {
         "namespace": tuple(item.namespace.split(".")),
         "key": item.key,
-        "value": item.value,
+        "value": value,
         "created_at": _moment(item.created_at),
         "updated_at": _moment(item.updated_at),
     }

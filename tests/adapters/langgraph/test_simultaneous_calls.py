@@ -94,9 +94,12 @@ async def test_answers_of_equal_calls_are_not_shared(memory: Memory) -> None:
     await store.aput(("a",), "k", {"n": [1]})
     searches = await asyncio.gather(*(store.asearch(("a",)) for _ in range(3)))
     listings = await asyncio.gather(*(store.alist_namespaces() for _ in range(3)))
+    gets = await asyncio.gather(*(store.aget(("a",), "k") for _ in range(3)))
     searches[0][0].value["n"].append(2)
+    gets[0].value["n"].append(2)  # pyright: ignore[reportOptionalMemberAccess]
     listings[0].clear()
     assert [found[0].value for found in searches[1:]] == [{"n": [1]}] * 2
+    assert [got and got.value for got in gets[1:]] == [{"n": [1]}] * 2
     assert listings[1:] == [[("a",)]] * 2
 
 
