@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from reactor_memory.core.context_managers import async_block
 from reactor_memory.core.manager import ConversationManager
+from reactor_memory.database.blocking_calls import aside
 from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
@@ -270,7 +271,7 @@ async def open_memory(
     Raises `ConfigurationError` for settings that cannot be met, `InvalidInputError` for a `store` that is nothing of
     these, and `StoreError` if the database cannot be opened.
     """
-    async with open_container(settings_of(store), configure=configure) as container:
+    async with open_container(await aside(settings_of, store), configure=configure) as container:
         yield Memory(container)
 
 

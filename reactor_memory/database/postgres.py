@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import anyio
 import asyncpg
 
+from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown
@@ -17,7 +18,14 @@ from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
 from reactor_memory.database.postgres_errors import translate
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
-from reactor_memory.database.schema import is_behind, read_revision, require_newest, upgrade
+from reactor_memory.database.schema import (
+    is_behind,
+    newest_revision,
+    prepared_schema,
+    read_revision,
+    require_newest,
+    upgrade,
+)
 from reactor_memory.database.statements import Statements
 from reactor_memory.errors import (
     ConfigurationError,
@@ -80,6 +88,7 @@ class PostgresDatabase(Database):
             return
         self._pool = PostgresPool(self._connect, self._pool_size)
         try:
+            await aside(self._read_files)
             if self._auto_migrate:
                 await self._migrate()
             await self.read(require_newest)
@@ -87,10 +96,14 @@ class PostgresDatabase(Database):
             await self.close()
             raise
 
+    def _read_files(self) -> None:
+        """They are remembered."""
+        _ = self._statements.postgres, newest_revision(), prepared_schema()
+
     async def _migrate(self) -> None:
         revision = await self.read(read_revision)
         while is_behind(revision):
-            statements = migration_statements("postgresql", revision)
+            statements = await aside(migration_statements, "postgresql", revision)
             found = await self.write(upgrade, revision, statements)
             revision = await self.read(read_revision) if found == revision else found
 

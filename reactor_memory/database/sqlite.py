@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 import anyio
 
+from reactor_memory.database.blocking_calls import aside, may_block
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
@@ -58,7 +59,8 @@ class SqliteDatabase(Database):
 
     `inline_reads`: operations that are `bounded` run on the thread of the event loop, by a connection of their own that
     waits for nobody. That saves the way to another thread and back, most of what such a read costs, and holds up the
-    loop for as long as it takes. ``auto`` goes to the thread for a while after a slow one.
+    loop for as long as it takes. ``auto`` goes to the thread for a while after a slow one. None does beside a detector
+    of blocking calls.
     """
 
     engine: ClassVar[Engine] = "sqlite"
@@ -100,21 +102,20 @@ class SqliteDatabase(Database):
                 self.is_read_only = self._writer is None
                 self._reader = await (self._opened_for_reading(ends) if self.is_read_only else self._started_reader())
                 if self._inline_reads != "never":
-                    self._inline, self._inline_thread = self._connect_reader(), threading.get_ident()
+                    self._inline, self._inline_thread = await aside(self._connect_reader), threading.get_ident()
             except BaseException:
                 await self.close()
                 raise
 
     async def _opened_writer(self, ends: float) -> SqliteThread | None:
         """None if the file can only be read."""
-        await anyio.to_thread.run_sync(_create, self._path, self._file_mode)
-        self._address = _address_of(self._path)
+        self._address = await anyio.to_thread.run_sync(_created, self._path, self._file_mode)
         thread = await SqliteThread.started(self._connect)
         try:
             await thread.run(lambda: _prepare_writer(thread.session, ends), ends, writes=False)
         except sqlite3.OperationalError as error:
             await thread.close()
-            if not self._path.exists() or not _cannot_write(error):
+            if not _cannot_write(error) or not await aside(self._path.exists):
                 raise
             return None
         except BaseException:
@@ -126,15 +127,15 @@ class SqliteDatabase(Database):
         """Open the file beside processes that may write to it. Where the file that coordinates readers and writers
         cannot be made, nobody writes: then without it, or from a copy if a writer left something in the log beside it.
         """
-        self._address = f"{_address_of(self._path)}?mode=ro"
+        self._address += "?mode=ro"
         try:
             return await self._checked_reader(ends)
         except sqlite3.OperationalError as error:
             if not _cannot_write(error):
                 raise
-        if _has_rows(_log_of(self._path)):
+        if await aside(_has_rows, _log_of(self._path)):
             self._copy = await anyio.to_thread.run_sync(_copied, self._path)
-            self._address = _address_of(Path(self._copy.name, self._path.name))
+            self._address = await aside(_address_of, Path(self._copy.name, self._path.name))
         else:
             self._address += "&immutable=1"
         return await self._checked_reader(ends)
@@ -251,6 +252,7 @@ class SqliteDatabase(Database):
             getattr(operation, "is_bounded", False)
             and threading.get_ident() == self._inline_thread
             and (self._inline_reads == "always" or monotonic() >= self._inline_again_at)
+            and may_block()
         )
 
     def _read_inline(self, session: SqliteSession, steps: Callable[[], Steps[T]]) -> T:
@@ -310,9 +312,9 @@ def _as_outcome(error: Exception) -> StoreError:
     return outcome
 
 
-def _create(path: Path, mode: int) -> None:
-    """Make the file, empty: SQLite takes that for a new database. If it cannot be made although its folder exists,
-    SQLite reports why.
+def _created(path: Path, mode: int) -> str:
+    """The address of the file, which is made empty: SQLite takes that for a new database. If it cannot be made although
+    its folder exists, SQLite reports why.
     """
     if path.is_dir():
         raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")
@@ -321,6 +323,7 @@ def _create(path: Path, mode: int) -> None:
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         path.chmod(mode)  # past the umask, which may take bits away
+    return _address_of(path)
 
 
 def _address_of(path: Path) -> str:

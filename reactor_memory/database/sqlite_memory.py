@@ -1,7 +1,8 @@
 """A database in memory: SQLite without a file, for tests, trials and what need not outlive the process.
 
 One connection behind a lock. A short operation runs on the thread of its caller; what may take long runs on another
-one, and while it holds the lock, short ones wait on threads of their own, so the event loop never does.
+one, and while it holds the lock, short ones wait on threads of their own, so the event loop never does. Beside a
+detector of blocking calls all of them run there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import ClassVar
 
 import anyio.to_thread
 
+from reactor_memory.database.blocking_calls import aside, may_block
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import timed_out, translated
@@ -57,7 +59,10 @@ class MemoryDatabase(Database):
 
     async def open(self) -> None:
         if self._session is None:
-            self._session = SqliteSession(_copy_of_image(), self._statements.sqlite)
+            self._session = await aside(self._made)
+
+    def _made(self) -> SqliteSession:
+        return SqliteSession(_copy_of_image(), self._statements.sqlite)
 
     async def close(self) -> None:
         session = self._session
@@ -105,7 +110,7 @@ class MemoryDatabase(Database):
 
     async def _do(self, work: Callable[[SqliteSession], T], ends: float) -> T:
         with translated():
-            if not self._lock.acquire(blocking=False):
+            if not may_block() or not self._lock.acquire(blocking=False):
                 return await anyio.to_thread.run_sync(self._locked, work, ends)
             try:
                 return work(self._opened())

@@ -10,7 +10,9 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeAlias, cast
 
 import aiosqlite
+import anyio
 
+from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.deadlines import seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, timed_out
 from reactor_memory.database.operations import T
@@ -98,7 +100,8 @@ class SqliteThread:
             # The thread must have ended before the event loop is closed, which not each aiosqlite has told it; and what
             # the thread opened is forgotten.
             _stop(connection)
-            thread.join()
+            with anyio.CancelScope(shield=True):
+                await aside(thread.join)
             for left in sessions:
                 left.connection.close()
             raise

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
+from reactor_memory.database.blocking_calls import aside
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
@@ -32,7 +33,7 @@ async def open_container(
     `configure` is called with the container before anything is made: the place to override parts. Raises
     `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
     """
-    container = Container(settings=settings if settings is not None else Settings())
+    container = Container(settings=settings if settings is not None else await aside(Settings))
     async with opened(container, configure):
         yield container
 
@@ -46,6 +47,7 @@ async def opened(container: C, configure: Callable[[C], None] | None) -> AsyncGe
         configure(container)
     stack = AsyncExitStack()
     try:
+        await aside(container.conditions)  # reads what packages announce
         await _open_parts(container, stack)
         yield
     finally:
