@@ -80,6 +80,13 @@ async def test_run_with_parallel_calls_is_kept_as_state_has_it(memory: Memory) -
     assert texts(result["messages"]) == [*WHOLE_TURN, "human: thanks", "ai: you are welcome"]
 
 
+async def test_an_empty_user_of_the_configuration_is_nobody(memory: Memory) -> None:
+    """As LangGraph's server configures it where nobody signed in."""
+    agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory))
+    await agent.ainvoke(said("hello"), {"configurable": {"thread_id": "t1", "user_id": ""}})
+    assert texts(await stored(memory)) == ["human: hello", "ai: hi"]
+
+
 async def test_without_a_checkpointer_the_session_is_the_memory(memory: Memory) -> None:
     model = ScriptedModel(answers=["hi", "again"])
     agent = create_agent(model, middleware=[ReactorMemoryMiddleware(memory, session_id="s")])
