@@ -95,6 +95,7 @@ test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## e
 
 test-adapter-%: build/adapters/%/.installed
 	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) tests/adapters/test_everywhere.py -q
+	$(if $(filter lang%,$*),DETECT_BLOCKING=1 build/adapters/$*/bin/python -m pytest tests/adapters/$* -m 'not slow and not postgres' -q)
 
 test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q

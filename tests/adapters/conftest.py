@@ -11,6 +11,9 @@ if os.environ.get("DETECT_BLOCKING"):
     from blockbuster import blockbuster_ctx
 
     @pytest.fixture(autouse=True)
-    def detector() -> Iterator[None]:
+    def detector(request: pytest.FixtureRequest) -> Iterator[None]:
+        if request.node.get_closest_marker("blocking"):
+            yield
+            return
         with blockbuster_ctx("reactor_memory"):
             yield

@@ -106,6 +106,7 @@ async def test_of_a_history_sent_along_only_new_messages_are_kept(memory: Memory
     assert texts(await stored(memory, "s")) == ["human: one", "ai: hi", "human: two", "human: and three", "ai: again"]
 
 
+@pytest.mark.blocking
 async def test_beyond_window_model_sees_memory_and_the_state_keeps_everything() -> None:
     settings = Settings(
         store={"url": "memory://"},  # pyright: ignore
@@ -126,6 +127,7 @@ async def test_beyond_window_model_sees_memory_and_the_state_keeps_everything() 
         assert texts(shown)[-1] == "human: question 13"
 
 
+@pytest.mark.blocking
 async def test_the_system_prompt_and_the_tools_are_counted() -> None:
     settings = Settings(store={"url": "memory://"}, context={"max_tokens": 400, "reserved_output_tokens": 100})  # pyright: ignore
     async with open_memory(settings) as memory:
@@ -352,6 +354,7 @@ class TestSynchronously:
         assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN, "human: thanks"]
         assert memory_thread.run(stored(memory_thread.memory)) == result["messages"]
 
+    @pytest.mark.blocking
     async def test_inside_a_running_loop_with_the_memory_on_another(self, memory_thread: MemoryThread) -> None:
         middleware = ReactorMemoryMiddleware(memory_thread.memory)
         agent = agent_of(ScriptedModel(answers=["hi", "again"]), middleware)
