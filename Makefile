@@ -3,7 +3,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 RUNTIME := $(VENV)/.installed-runtime
 DEV := $(VENV)/.installed-dev
-PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install
+INSTALL_LOCKED := $(PY) .ci/install_locked.py
 # Tests wait for disks and processes about as long as they compute, so there are more workers than cores.
 export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
 # Tests that need an environment of their own.
@@ -58,7 +58,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-lowest check-beside test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-lowest check-beside test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock check-supply sbom schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -122,7 +122,7 @@ test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 
 test-3.%: $(DEV)
 	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
-		PIP_INSTALL="$(PY) -m uv pip install -q --python .venv-3.$*/bin/python"
+		UV="$(PY:python=uv)"
 
 docs: build/docs/.installed  ## the documentation as a site, into build/site; a link that leads nowhere fails it
 	PYTHONPATH=$(CURDIR) $(PY) docs/build_site.py build/site-source
@@ -132,7 +132,7 @@ docs: build/docs/.installed  ## the documentation as a site, into build/site; a 
 
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
 	@$(EVAL) --questions off --determinism
-	@$(EVAL) --questions on
+	@$(EVAL) --questions message,query
 
 bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
 	@mkdir -p build/bench
@@ -185,6 +185,15 @@ check-lock: $(DEV)  ## fail if the locks do not match pyproject.toml
 		diff -q requirements-serve.lock build/locks/ && \
 		for lock in build/locks/adapters/*; do diff -q $$lock tests/adapters/ || exit 1; done || { echo "run: make lock" >&2; exit 1; }
 
+check-supply: $(DEV)  ## fail if a dependency has no lock or no licence, or its release was yanked (SUPPLY=--offline: not the last)
+	@$(PY) -m tests.house.supply $(SUPPLY)
+
+sbom: build/sbom/.installed  ## what is installed to run and to serve, as CycloneDX, from the locks, into build/sbom
+	@for lock in requirements requirements-serve; do \
+		PYTHONPATH=build/sbom/packages $(PY) -m cyclonedx_py requirements --output-reproducible --pyproject pyproject.toml \
+			--mc-type library -o build/sbom/$$lock.cdx.json $$lock.lock && echo build/sbom/$$lock.cdx.json || exit 1; \
+	done
+
 schema: $(DEV)  ## write migrations/sqlite.sql, from which new SQLite databases are made, after a new migration
 	@mkdir -p build && $(PY) -m reactor_memory.database.migrations > build/schema.sql && mv build/schema.sql migrations/sqlite.sql
 
@@ -207,24 +216,15 @@ clean:  ## remove what was made
 	rm -rf .venv .venv-3.* build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# The log of pip is shown only when it failed. A lock names all that is needed, so nothing is resolved: with extras in
-# the metadata (`google-auth[requests]`) some versions of pip now and then take the newest version, which has no hash.
-define pip_install
-	@$(PIP_INSTALL) $(1) >$(VENV)/pip.log 2>&1 || { cat $(VENV)/pip.log >&2; exit 1; }
-endef
-
 $(PY):
 	@python=$$(PYTHON="$(PYTHON)" .ci/find-python) && echo "Making $(VENV) with $$python" && "$$python" -m venv $(VENV)
 
 $(RUNTIME): requirements.lock | $(PY)
-	@echo "Installing the locked packages into $(VENV)"
-	$(call pip_install,--no-deps --require-hashes -r requirements.lock)
+	@$(INSTALL_LOCKED) requirements.lock
 	@touch $@
 
 $(DEV): requirements-dev.lock pyproject.toml | $(PY)
-	@echo "Installing the locked packages for development into $(VENV)"
-	$(call pip_install,--no-deps --require-hashes -r requirements-dev.lock)
-	$(call pip_install,--no-deps --no-build-isolation --editable .)
+	@$(INSTALL_LOCKED) requirements-dev.lock --editable
 	@touch $@
 
 build/peers/%/.installed: benchmarks/peers/requirements-%.txt | $(DEV)
@@ -264,6 +264,11 @@ build/lowest/%/.installed: pyproject.toml tests/adapters/requirements-tests.in t
 	@UV_PYTHON_DOWNLOADS=never $(COMPILE_LOWEST) build/lowest/$*/lowest.txt $(filter %.in,$^) -o build/lowest/$*/all.txt
 	@$(PY) -m uv pip install -q --python build/lowest/$*/bin/python -r build/lowest/$*/all.txt
 	@$(PY) -m uv pip install -q --python build/lowest/$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build/sbom/.installed: tests/house/requirements-sbom.txt | $(DEV)
+	@echo "Installing what writes a bill of materials into build/sbom"
+	@rm -rf build/sbom && $(PY) -m uv pip install -q --python $(PY) --target build/sbom/packages -r $<
 	@touch $@
 
 build/mutmut/.installed: tests/house/requirements-mutmut.txt | $(DEV)

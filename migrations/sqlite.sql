@@ -50,7 +50,7 @@ CREATE TABLE messages (
     batch_fingerprint TEXT, 
     batch_size BIGINT, 
     state TEXT, 
-    created_at BIGINT NOT NULL, 
+    created_at BIGINT, 
     archived_by TEXT, 
     archived_until BIGINT, 
     CONSTRAINT messages_pkey PRIMARY KEY (group_id, conversation_id, seq)
@@ -330,6 +330,7 @@ CREATE TABLE search_progress (
     embedded_seq BIGINT NOT NULL, 
     model TEXT, 
     parked BIGINT NOT NULL, 
+    analyzer BIGINT NOT NULL, 
     CONSTRAINT search_progress_pkey PRIMARY KEY (group_id, conversation_id)
 )
  WITHOUT ROWID;

@@ -46,6 +46,7 @@
         ├── StoreFullError
         ├── StoreCorruptError
         ├── StoreClosedError
+        │   └── OtherProcessError
         └── SchemaError
 
 Messages name the field and the remedy. They never carry message text, keys or passwords.
@@ -428,8 +429,18 @@ class StoreCorruptError(StoreError):
 class StoreClosedError(StoreError):
     """The store was used before it was opened or after it was closed."""
 
+    def __init__(self, problem: str = "is not open; use it inside the block of `open_memory`") -> None:
+        super().__init__(f"store: {problem}")
+
+
+class OtherProcessError(StoreClosedError):
+    """A memory was used in a process that was forked after it was opened. The process that opened it is unharmed."""
+
     def __init__(self) -> None:
-        super().__init__("store: is not open; use it inside `async with open_memory()`")
+        super().__init__(
+            "was opened in another process, and a fork takes neither threads nor connections along: "
+            "open it in this process, after the fork"
+        )
 
 
 class SchemaError(StoreError):

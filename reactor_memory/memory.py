@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from importlib import import_module
 from inspect import signature
@@ -22,9 +23,10 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from reactor_memory.core.context_managers import async_block
+from reactor_memory.core.context_managers import AsyncBlock
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.blocking_calls import aside
+from reactor_memory.database.forks import Process, note_process
 from reactor_memory.errors import ConfigurationError, InvalidInputError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
@@ -52,17 +54,20 @@ T = TypeVar("T")
 
 _FEATURES = "reactor_memory.features"
 
-_WITHOUT_SLASHES = re.compile(r":?(?P<scheme>memory|sqlite|postgresql|postgres):(?!//)")
+_WITHOUT_SLASHES = re.compile(r":?(?P<scheme>memory|sqlite|postgresql|postgres|file):(?!//)")
 _URLS = {
     "memory": "memory://",
     "sqlite": "sqlite:///agent.db",
     "postgresql": "postgresql://host/name",
     "postgres": "postgresql://host/name",
+    "file": "the path alone, or memory://,",
 }
 
 
 class _Calls:
     """Calls of the manager, and of other parts."""
+
+    _process: Process
 
     def __init__(self, manager: ConversationManager) -> None:
         self.manager = manager
@@ -91,6 +96,7 @@ def _call_of(
                 taken.bind(self, *args, **kwargs)
             except TypeError as fault:
                 raise TypeError(f"{call.__qualname__}(): {fault}") from None
+        self._process.check()  # pyright: ignore[reportPrivateUsage] (a method of its own)
         return getattr(part_of(self), method.__name__)(*args, **kwargs)
 
     return call
@@ -133,6 +139,7 @@ class Memory(_Calls):
         super().__init__(container.conversation_manager())
         self.container = container
         self.loop = asyncio.get_running_loop()
+        self._process = note_process(self.loop)
 
     def __repr__(self) -> str:
         return f"<Memory of {masked_url(self.container.settings().store.url)}>"
@@ -258,10 +265,36 @@ def url_of(store: str | PathLike[str]) -> str:
     return f"sqlite:///{quote(expanduser(given))}"  # noqa: PTH111 (a Path would not leave the rest as it is)
 
 
-@async_block("async with open_memory(...) as memory")
-async def open_memory(
+class _Opening(AbstractAsyncContextManager[Memory]):
+    def __init__(
+        self, store: str | PathLike[str] | Settings | None, configure: Callable[[Container], None] | None
+    ) -> None:
+        self._store = store
+        self._configure = configure
+
+    async def __aenter__(self) -> Memory:
+        _check_loop()
+        self._opened = open_container(await aside(settings_of, self._store), configure=self._configure)
+        return Memory(await self._opened.__aenter__())
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._opened.__aexit__()
+
+
+def _check_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise InvalidInputError(
+            "loop",
+            "no event loop of asyncio runs here, which the drivers need: under trio use "
+            "reactor_memory.sync.open_memory in a thread (trio.to_thread.run_sync), or run anyio on asyncio",
+        ) from None
+
+
+def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
-) -> AsyncGenerator[Memory]:
+) -> AsyncBlock[Memory]:
     """A memory whose database is open and whose background work runs; all of it is closed at the end of the block.
 
     `store` is the path of an SQLite file, a URL (``memory://``, ``sqlite:///agent.db``, ``postgresql://host/name``), or
@@ -269,10 +302,9 @@ async def open_memory(
     before anything is made: the place to replace parts.
 
     Raises `ConfigurationError` for settings that cannot be met, `InvalidInputError` for a `store` that is nothing of
-    these, and `StoreError` if the database cannot be opened.
+    these and where no event loop of asyncio runs, and `StoreError` if the database cannot be opened.
     """
-    async with open_container(await aside(settings_of, store), configure=configure) as container:
-        yield Memory(container)
+    return AsyncBlock(_Opening(store, configure), "open_memory", "async with open_memory(...) as memory")
 
 
 __all__ = ["Memory", "open_memory"]

@@ -14,13 +14,18 @@ What it gives has the calls and properties of `Memory`, with the same arguments,
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, suppress
 from functools import partial, wraps
 from os import PathLike
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import BlockingPortal
 
 from reactor_memory import memory as awaited
 from reactor_memory.core.context.context import Context
@@ -28,6 +33,7 @@ from reactor_memory.core.context.given_messages import MessagesLike
 from reactor_memory.core.context_managers import Unentered
 from reactor_memory.core.manager import PAGE
 from reactor_memory.core.turn import Turn
+from reactor_memory.database.forks import Process
 from reactor_memory.errors import StoreClosedError
 from reactor_memory.features.active_sessions.directory import SessionDirectory
 from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
@@ -135,6 +141,7 @@ class _Loop:
 
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal: BlockingPortal | None = portal
+        self._process = Process()
 
     @overload
     def call(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T: ...
@@ -156,16 +163,40 @@ class _Loop:
 
     def entered(self, block: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
         """A block of the library, to be entered and left without awaiting."""
-        return self._running().wrap_async_context_manager(block)
+        return _Entered(self, self._running().wrap_async_context_manager(block))
 
     def close(self) -> None:
         """From now on every call is refused."""
         self._portal = None
 
+    def left(self, block: AbstractContextManager[T], raised: tuple[Any, ...]) -> bool | None:
+        """Leave a block, if that can be done here and now."""
+        kind = raised[0]
+        is_over = self._portal is None or not self._process.is_this
+        if is_over and kind is not None and not issubclass(kind, Exception):
+            return None  # the program ends, or this process does: the parent leaves its own block
+        self._running()
+        return block.__exit__(*raised)
+
     def _running(self) -> BlockingPortal:
+        self._process.check()
         if self._portal is None:
             raise StoreClosedError
         return self._portal
+
+
+class _Entered(AbstractContextManager[T], Generic[T]):
+    """A block on the event loop of the library."""
+
+    def __init__(self, loop: _Loop, block: AbstractContextManager[T]) -> None:
+        self._loop = loop
+        self._block = block
+
+    def __enter__(self) -> T:
+        return self._block.__enter__()
+
+    def __exit__(self, *raised: Any) -> bool | None:
+        return self._loop.left(self._block, raised)
 
 
 class _Waited:
@@ -238,6 +269,7 @@ class SyncOverview(_Waited):
     owner_of = _waiting(Overview.owner_of)
     forks = _waiting(Overview.forks)
     agent_settings = _waiting(Overview.agent_settings)
+    beginning_with = _waiting(Overview.beginning_with)
 
 
 class SyncErasure(_Waited):
@@ -429,19 +461,97 @@ class SyncMemory(_Waited):
         return SyncTiers(self.memory.tiers, self._loop)
 
 
-@block("with sync.open_memory(...) as memory")
+class _Opening(AbstractContextManager[SyncMemory]):
+    """A memory on an event loop in a thread of its own. One that is never closed is when the program ends."""
+
+    def __init__(
+        self, store: str | PathLike[str] | Settings | None, configure: Callable[[Container], None] | None
+    ) -> None:
+        self._store = store
+        self._configure = configure
+        self._process = Process()
+        self._opened: Future[tuple[BlockingPortal, Memory]] = Future()
+        self._closed: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="reactor-memory", daemon=True)
+        self._waited: SyncMemory | None = None
+
+    def __enter__(self) -> SyncMemory:
+        self._process = Process()
+        self._thread.start()
+        try:
+            portal, memory = self._opened.result()
+        except BaseException:
+            if self._opened.done():
+                self._thread.join()
+            raise
+        self._waited = SyncMemory(portal, memory)
+        _left_open.add(self)
+        return self._waited
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        _left_open.discard(self)
+        if self._waited is None or not self._process.is_this:
+            return
+        self._stop(self._waited, cancel=error is not None)
+        self._thread.join()
+        self._closed.result()
+
+    def at_exit(self, ends: float) -> None:
+        """Close it, if that takes a moment; what was acknowledged is stored anyway."""
+        if self._waited is not None and self._process.is_this:
+            self._stop(self._waited, cancel=True)
+            self._thread.join(max(0.0, ends - monotonic()))
+
+    def _stop(self, waited: SyncMemory, *, cancel: bool) -> None:
+        waited.close()
+        portal, _ = self._opened.result()
+        with suppress(RuntimeError):  # it has ended by itself
+            portal.start_task_soon(portal.stop, cancel)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            self._fail(error)
+        else:
+            if not self._closed.done():
+                self._closed.set_result(None)
+
+    async def _serve(self) -> None:
+        async with BlockingPortal() as portal:
+            try:
+                async with awaited.open_memory(self._store, configure=self._configure) as memory:
+                    self._opened.set_result((portal, memory))
+                    await portal.sleep_until_stopped()
+            except Exception as error:  # as it is, not in a group
+                self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        with suppress(InvalidStateError):  # that it ends after a failure tells nothing more
+            (self._closed if self._opened.done() else self._opened).set_exception(error)
+
+
+_left_open: set[_Opening] = set()
+
+END_SECONDS = 0.5
+"""How long memories that were not closed may take to close when the program ends."""
+
+
+@atexit.register
+def _close_left_open() -> None:
+    ends = monotonic() + END_SECONDS
+    for opening in [*_left_open]:
+        opening.at_exit(ends)
+
+
 def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
-) -> Generator[SyncMemory]:
+) -> Block[SyncMemory]:
     """`reactor_memory.open_memory` for code that does not await: all is closed at the end of the block, whatever ends
-    it. Takes and raises what that does. `configure` is called in the thread of the library.
+    it; without an end, when the program ends. Takes and raises what that does. `configure` is called in the thread of
+    the library.
     """
-    with (
-        start_blocking_portal("asyncio") as portal,
-        portal.wrap_async_context_manager(awaited.open_memory(store, configure=configure)) as memory,
-        closing(SyncMemory(portal, memory)) as waited,
-    ):
-        yield waited
+    return Block(_Opening(store, configure), "open_memory", "with sync.open_memory(...) as memory")
 
 
 __all__ = ["SyncMemory", "SyncTurn", "open_memory"]

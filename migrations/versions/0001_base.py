@@ -115,7 +115,7 @@ def _messages() -> None:
         _text("batch_fingerprint", nullable=True),
         _number("batch_size", nullable=True),
         _text("state", nullable=True),
-        _number("created_at"),
+        _number("created_at", nullable=True),
         _id("archived_by", nullable=True),
         _number("archived_until", nullable=True),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", name="messages_pkey"),
@@ -488,6 +488,7 @@ def _search_progress() -> None:
         _number("embedded_seq"),
         _text("model", nullable=True),
         _number("parked"),
+        _number("analyzer"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="search_progress_pkey"),
         sqlite_with_rowid=False,
     )

@@ -9,6 +9,7 @@ from concurrent.futures import Future, wait
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
+from reactor_memory.database.forks import process_of
 from reactor_memory.errors import InvalidInputError, StoreClosedError, StoreUnavailableError
 
 T = TypeVar("T")
@@ -24,17 +25,20 @@ class Crossing:
     """The way to the event loop on which a memory was opened (`Memory.loop`), from every thread and every loop.
 
     No call waits for ever: it raises `StoreClosedError` when that loop has ended, `InvalidInputError` while it does not
-    run, and `StoreUnavailableError` when it is blocked, as by a thread that waits for this one.
+    run, `StoreUnavailableError` when it is blocked, as by a thread that waits for this one, and `OtherProcessError`
+    in a process that was forked after the memory was opened.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._process = process_of(loop)
 
     def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do the work over there and wait for it, blocking this thread. A wait that is broken off cancels it.
 
         Raises `InvalidInputError` on the thread of that loop itself, which would wait for ever.
         """
+        self._process.check()
         if _running_loop() is self._loop:
             raise InvalidInputError(
                 "loop", "the memory lives on the event loop that this call would block: use the async methods here"
@@ -49,6 +53,7 @@ class Crossing:
 
     async def acall(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do the work over there; here, if that is here. It is cancelled with the caller."""
+        self._process.check()
         if _running_loop() is self._loop:
             return await work()
         crossed = _Crossed(work, self._loop)

@@ -72,10 +72,12 @@ class WorkEngine:
             if self._options.enabled:
                 self._poller.start(group)
             started.set()
-            await self._closing.wait()
-            self._poller.stop()
-            for worker in self._workers:
-                worker.stop()
+            try:
+                await self._closing.wait()
+            finally:
+                self._poller.stop()
+                for worker in self._workers:
+                    worker.stop()
             with anyio.move_on_after(self._options.close_grace_seconds):
                 await self.drain()
             group.cancel_scope.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from reactor_memory.models.leases import Lease, WorkState
@@ -106,3 +107,6 @@ class Kind:
 
     parks: bool = True
     """Whether work that failed too often is given up until somebody asks for it by name."""
+
+    longest_pause_seconds: float = inf
+    """How long work that failed is put off at most; ``background.max_backoff_seconds`` counts, too."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from heapq import heappop, heappush
 from traceback import format_tb
 from typing import TYPE_CHECKING
 
@@ -79,7 +81,8 @@ class Work:
         self.announced = False
         self.waiting_loads = 0
         self.setbacks = 0
-        self.scope = anyio.CancelScope()
+        self.scope: anyio.CancelScope | None = None
+        """Of the attempt that runs; None while the work waits for its turn or pauses."""
         self.changed = anyio.Event()
         self.ended = anyio.Event()
 
@@ -90,7 +93,10 @@ class Work:
 
 
 class Worker:
-    """Does one kind of work: one piece at a time for a conversation, several conversations side by side."""
+    """Does one kind of work: one piece at a time for a conversation, several conversations side by side.
+
+    There are as many tasks as conversations are worked on side by side; what waits for its turn is a place in a queue.
+    """
 
     def __init__(
         self, kind: Kind, *, leases: Leases, clock: Clock, random: Callable[[], float], options: WorkOptions
@@ -102,6 +108,10 @@ class Worker:
         self._options = options
         self._ahead = options.ahead
         self._works: dict[str, Work] = {}
+        self._waiting: OrderedDict[str, Work] = OrderedDict()
+        self._running = 0
+        self._pausing: list[tuple[float, int, str, Work]] = []
+        self._paused = anyio.Event()
         self._given_up: dict[str, float] = {}
         self._group: anyio.abc.TaskGroup | None = None
         self._slots: AbstractAsyncContextManager[object] = nullcontext()
@@ -118,9 +128,14 @@ class Worker:
         self._slots = anyio.CapacityLimiter(self.kind.concurrency)
 
     def stop(self) -> None:
-        """Begin no more work; what runs ends with its step."""
+        """Begin no more work; what runs ends with its step, what waits is left to whoever polls next."""
         self._group = None
         self._closing = True
+        self._pausing.clear()
+        self._paused.set()
+        for session_id, work in [*self._works.items()]:
+            if work.scope is None:
+                self._end(session_id, work)
 
     async def drain(self) -> None:
         """Wait until nothing runs."""
@@ -130,8 +145,11 @@ class Worker:
     async def cancel(self, session_ids: Sequence[str]) -> None:
         for session_id in session_ids:
             if (work := self._works.get(session_id)) is not None:
-                work.scope.cancel()
-                await work.ended.wait()
+                if work.scope is None:
+                    self._end(session_id, work)
+                else:
+                    work.scope.cancel()
+                    await work.ended.wait()
         self.kind.forget(session_ids)  # at last: what ran until now may have kept what it saw before
 
     # -- hints --------------------------------------------------------------------------------------------------
@@ -157,6 +175,8 @@ class Worker:
         if work is None:
             return "idle"
         work.waiting_loads += 1
+        if session_id in self._waiting:
+            self._waiting.move_to_end(session_id, last=False)  # nobody waits for the others
         try:
             with anyio.move_on_after(timeout_seconds):
                 while work.reached < until and not work.outcome:
@@ -176,7 +196,7 @@ class Worker:
         else:
             work = Work()
             work.by_name = True
-            await self._until_done(session_id, work, doing=True)
+            await self._until_done(session_id, work)
         if work.outcome != "failed":
             return WorkReport(steps=work.steps)
         if work.fault is not None:
@@ -191,37 +211,87 @@ class Worker:
         if self._group is None:
             return None
         work = self._works[session_id] = Work()
-        self._group.start_soon(self._work_on, session_id, work)
+        self._queue(session_id, work)
         return work
+
+    def _queue(self, session_id: str, work: Work) -> None:
+        """Work on this conversation when it is its turn."""
+        self._waiting[session_id] = work
+        if self._group is not None and self._running < self.kind.concurrency:
+            self._running += 1
+            self._group.start_soon(self._run)
+
+    async def _run(self) -> None:
+        """Take conversations out of the queue until it is empty."""
+        forget_deadline()
+        try:
+            while self._waiting:
+                await self._work_on(*self._waiting.popitem(last=False))
+        finally:
+            self._running -= 1
 
     # -- one conversation ---------------------------------------------------------------------------------------
 
     async def _work_on(self, session_id: str, work: Work) -> None:
-        forget_deadline()
+        """One attempt. Work that has to pause gives its turn to others meanwhile."""
+        pause: float | None = None
+        work.scope = scope = anyio.CancelScope()
         try:
-            with work.scope:
-                await self._until_done(session_id, work, doing=self._options.enabled)
+            with scope:
+                pause = await self._try(session_id, work, doing=self._options.enabled)
         except Exception as error:
             tell_frames("background work stopped", error, kind=self.kind.name, session_id=session_id)
             work.outcome = "failed"
         finally:
-            del self._works[session_id]
-            work.outcome = work.outcome or "idle"
-            work.ended.set()
-            work.tell()
+            work.scope = None
+            if pause is None or self._group is None or scope.cancel_called:
+                self._end(session_id, work)
+            else:
+                self._rest(session_id, work, pause, self._group)
 
-    async def _until_done(self, session_id: str, work: Work, *, doing: bool) -> None:
-        while not self._closing:
-            work.again, work.outcome, work.fault, by_name = False, "", None, work.by_name
-            try:
-                pause = await self._attempt(session_id, work, doing=doing)
-                work.setbacks = 0
-            except (StoreError, LeaseLostError) as error:
-                pause = self._set_back(session_id, work, error)
-            if pause is not None:
-                await anyio.sleep(pause)
-            elif not work.again or (work.outcome and by_name == work.by_name):
-                return
+    def _rest(self, session_id: str, work: Work, seconds: float, group: anyio.abc.TaskGroup) -> None:
+        if not self._pausing:
+            group.start_soon(self._resume)
+        heappush(self._pausing, (anyio.current_time() + seconds, id(work), session_id, work))
+        self._paused.set()
+
+    async def _resume(self) -> None:
+        """Queue what has paused long enough: one task for all that pauses."""
+        while self._pausing:
+            self._paused = anyio.Event()
+            until, _, session_id, work = self._pausing[0]
+            if (seconds := until - anyio.current_time()) > 0:
+                with anyio.move_on_after(seconds):
+                    await self._paused.wait()
+                continue
+            heappop(self._pausing)
+            if self._works.get(session_id) is work:
+                self._queue(session_id, work)
+
+    def _end(self, session_id: str, work: Work) -> None:
+        self._waiting.pop(session_id, None)
+        del self._works[session_id]
+        work.outcome = work.outcome or "idle"
+        work.ended.set()
+        work.tell()
+
+    async def _until_done(self, session_id: str, work: Work) -> None:
+        """In the task of the caller."""
+        pause: float | None = 0.0
+        while not self._closing and pause is not None:
+            await anyio.sleep(pause)
+            pause = await self._try(session_id, work, doing=True)
+
+    async def _try(self, session_id: str, work: Work, *, doing: bool) -> float | None:
+        """The seconds after which to try again; None when there is no reason to."""
+        work.again, work.outcome, work.fault, by_name = False, "", None, work.by_name
+        try:
+            pause = await self._attempt(session_id, work, doing=doing)
+            work.setbacks = 0
+        except (StoreError, LeaseLostError) as error:
+            pause = self._set_back(session_id, work, error)
+        is_hinted = work.again and not (work.outcome and by_name == work.by_name)
+        return 0.0 if pause is None and is_hinted else pause
 
     def _set_back(self, session_id: str, work: Work, error: Exception) -> float | None:
         """A fault of the store, or a lease lost to another process: no failure of the work, tried again a few times."""
@@ -365,7 +435,8 @@ class Worker:
         return self._given_up.get(session_id, 0.0) > anyio.current_time()
 
     def _pause(self, attempts: int, first_seconds: float | None = None) -> float:
-        return self._options.pause(attempts, self._random, first_seconds=first_seconds)
+        pause = self._options.pause(attempts, self._random, first_seconds=first_seconds)
+        return min(pause, self.kind.longest_pause_seconds)
 
     async def _give_back(
         self, lease: Lease, *, due_in: float | None, attempts: int = 0, parked: bool = False, error: str | None = None

@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
+from reactor_memory.cli.characters import echo_error, replace_unknown_characters
 from reactor_memory.cli.lazy_group import Lazy, LazyGroup
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.version import __version__
@@ -65,6 +66,7 @@ commands = click.version_option(__version__, prog_name="reactor-memory")(command
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
+    replace_unknown_characters()
     try:
         code = commands.main(arguments, prog_name="reactor-memory", standalone_mode=False)
     except NoArgsIsHelpError as error:
@@ -82,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _refuse(error: click.ClickException | ReactorMemoryError) -> int:
     text = error.format_message() if isinstance(error, click.ClickException) else str(error)
-    click.echo(f"error: {' '.join(text.split())}", err=True)
+    if isinstance(error, click.MissingParameter) and error.ctx is not None:
+        text = f"{text.rstrip('.')}. {error.ctx.get_usage()}"
+    echo_error(" ".join(text.split()))
     return REFUSED
 
 

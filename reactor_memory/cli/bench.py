@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.options import list_option
 from reactor_memory.cli.output import STDOUT, Output, file_option, force_option
 from reactor_memory.text.documents import page
@@ -39,7 +40,8 @@ def _show_reference(context: click.Context, option: click.Parameter, wanted: boo
         return
     folder = Path(__file__).parents[1] / "evaluation" / "bench"
     for name in REFERENCES:
-        click.echo(f"# reactor_memory/evaluation/bench/{name}.py\n{(folder / name).with_suffix('.py').read_text()}")
+        text = (folder / name).with_suffix(".py").read_text(encoding="utf-8")
+        echo(f"# reactor_memory/evaluation/bench/{name}.py\n{text}")
     context.exit()
 
 
@@ -101,7 +103,7 @@ async def bench(
     from reactor_memory.cli.bench_page import bench_page
     from reactor_memory.cli.bench_view import bench_view, results_json
     from reactor_memory.cli.log_lines import log_to_stderr
-    from reactor_memory.cli.terminal import console, progress
+    from reactor_memory.cli.terminal import print_view, progress
     from reactor_memory.evaluation.bench.run import Plan, run
     from reactor_memory.wiring.settings import Settings
 
@@ -123,7 +125,7 @@ async def bench(
     with progress() as bar:
         found = await run(plan, Settings, lambda title, total: partial(bar.advance, bar.add_task(title, total=total)))
     if results is None or results.name != STDOUT:
-        console().print(bench_view(found))
+        print_view(bench_view(found))
     if results is not None:
         results.write(results_json(found))
     if page is not None:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from reactor_memory.cli.budgets import budget_of
 from reactor_memory.cli.invocation import Invocation, with_invocation
+from reactor_memory.cli.session_names import SessionCommand, generated_alone
 from reactor_memory.errors import ReactorMemoryError
 
 if TYPE_CHECKING:
@@ -26,17 +28,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @click.option(
     "--budget",
     type=click.IntRange(min=1),
     metavar="TOKENS",
-    help="How large a context may be; context.max_tokens decides if not given.",
+    help="How large a context may be; else as in the last load of the session, or context.max_tokens.",
 )
 @with_invocation
-def chat(invocation: Invocation, session: str, budget: int | None) -> int:
-    """Talk with a model in a session, new or old.
+def chat(invocation: Invocation, budget: int | None) -> int:
+    """Talk with a model in a session, new or old; of an id that was generated the beginning is enough.
 
     Every turn is stored before the next one begins. /help lists the commands: summaries, statistics, the context,
     facts, pins, forks. Ctrl-C stops an answer, which is then not stored, and at the prompt leaves, as Ctrl-D does.
@@ -49,11 +50,16 @@ def chat(invocation: Invocation, session: str, budget: int | None) -> int:
     from reactor_memory.cli.chat_view import Screen
     from reactor_memory.cli.tables import difference
 
+    invocation.counts, given = generated_alone, invocation.session
     screen = Screen()
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(_opened(invocation, session, budget)) as opened,
+        portal.wrap_async_context_manager(_opened(invocation, budget)) as (opened, budget_told),
     ):
+        if given not in (None, invocation.session_id):
+            screen.note(f"session {invocation.session_id}")
+        if budget_told:
+            screen.note(budget_told)
         for each in invocation.differences:
             screen.note(f"unlike the agent's settings: {difference(each)}")
         failures = _Talk(_Loop(portal), opened, screen).run()
@@ -61,10 +67,12 @@ def chat(invocation: Invocation, session: str, budget: int | None) -> int:
 
 
 @asynccontextmanager
-async def _opened(invocation: Invocation, session: str, budget: int | None) -> AsyncGenerator[Chat]:
+async def _opened(invocation: Invocation, budget: int | None) -> AsyncGenerator[tuple[Chat, str]]:
     opened = invocation.memory_of_agent(creates=True, background={"enabled": True})
     async with opened as memory, aclosing(memory.container.chat_model()):
-        yield memory.container.chat(session_id=session, user_id=invocation.user_id, budget=budget)
+        found = await budget_of(memory, invocation.session_id, budget, default=None)
+        chat = memory.container.chat(session_id=invocation.session_id, user_id=invocation.user_id, budget=found.tokens)
+        yield chat, found.told() if found.origin == "last_load" and found.tokens else ""
 
 
 class _StoppedError(Exception):

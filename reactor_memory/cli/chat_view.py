@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, cast
 
-import click
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from reactor_memory.cli.characters import echo, echo_error
 from reactor_memory.cli.context_view import context_view
 from reactor_memory.cli.tables import facts
-from reactor_memory.cli.terminal import console
+from reactor_memory.cli.terminal import console, print_view
 from reactor_memory.core.context.context import Context
 from reactor_memory.features.chat import Progress, Reply
 from reactor_memory.features.chat.replies import Unseen
@@ -50,7 +50,7 @@ class Screen:
     def _leave_the_line(self) -> None:
         """The cursor of a person still stands behind the prompt."""
         if self.is_interactive:
-            click.echo()
+            echo()
 
     def greet(self, text: str) -> None:
         """For a person only."""
@@ -59,14 +59,14 @@ class Screen:
 
     def note(self, text: str) -> None:
         """Notices, which go to stderr: stdout holds the answers."""
-        _printed(console(stderr=True), Text(printable(text), style="dim"))
+        print_view(Text(printable(text), style="dim"), stderr=True)
 
     def fail(self, problem: str) -> None:
-        click.echo(f"error: {printable(problem)}", err=True)
+        echo_error(printable(problem))
 
     def show(self, reply: Reply) -> None:
         if reply.text:
-            _printed(console(), _view(reply))
+            print_view(_view(reply))
 
     @contextmanager
     def answer(self) -> Generator[Callable[[str], None]]:
@@ -76,13 +76,13 @@ class Screen:
         def show(piece: str) -> None:
             nonlocal last
             last = piece or last
-            click.echo(printable(piece), nl=False)
+            echo(printable(piece), nl=False)
 
         try:
             yield show
         finally:
             if last and not last.endswith("\n"):
-                click.echo()
+                echo()
         if not last:
             self.note("(no answer)")
 
@@ -108,7 +108,7 @@ class _Spinner:
         self._status = screen.status("")
 
     def announce(self, text: str) -> None:
-        _printed(self._screen, Text(printable(text), style="dim"))
+        self._screen.print(Text(printable(text), style="dim"))
         self._status.start()
 
     def update(self, text: str) -> None:
@@ -138,7 +138,3 @@ def _holds_facts(report: Any) -> bool:
             return True
         case _:
             return False
-
-
-def _printed(screen: Console, view: RenderableType) -> None:
-    screen.print(view)

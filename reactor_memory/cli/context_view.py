@@ -26,15 +26,16 @@ def context_value(context: Context) -> JsonObject:
     return {"messages": messages, "report": context.report}
 
 
-def context_view(context: Context, missing: str = NOTHING_YET) -> RenderableType:
-    """`missing`: why there is no memory, if there is none."""
+def context_view(context: Context, missing: str = NOTHING_YET, budget: str = "") -> RenderableType:
+    """`missing`: why there is no memory, if there is none. `budget`: where the budget comes from, if nobody gave it."""
     report = context.report
     title = Text.assemble(
         ("Context", "bold"),
         f" of {printable(report.session_id)}: {report.total_tokens:,} of {count(report.budget, 'token')}",
         f" · {report.strategy} · {_freshness(report, missing)}",
     )
-    return Group(title, *messages_view(context), Text(), heading("the report"), *_report(report))
+    told = [Text(budget, style="dim")] if budget else []
+    return Group(title, *told, *messages_view(context), Text(), heading("the report"), *_report(report))
 
 
 def replay_value(replay: Replay) -> JsonObject:

@@ -11,10 +11,11 @@ import click
 
 from reactor_memory.cli.invocation import Invocation, as_url
 from reactor_memory.cli.log_lines import log_to_stderr
+from reactor_memory.cli.session_names import full_id
 
 if TYPE_CHECKING:
-    from reactor_memory.database.database import Database
     from reactor_memory.features.transfer.copy import Copied, SessionCopier
+    from reactor_memory.wiring.container import Container
 
 ONLY_THE_STORE: dict[str, Any] = {
     "summary": {"enabled": False},
@@ -29,7 +30,12 @@ ONLY_THE_STORE: dict[str, Any] = {
 @click.argument("source", metavar="FROM_URL", callback=as_url)
 @click.argument("target", metavar="TO_URL", callback=as_url)
 @click.option("--user", "owner_id", metavar="ID", help="Only the sessions that this user owns.")
-@click.option("--session", "session_id", metavar="ID", help="Only this session, with all forks of its group.")
+@click.option(
+    "--session",
+    "session_id",
+    metavar="ID",
+    help="Only this session, with the forks of its group.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr.")
 def copy(source: str, target: str, owner_id: str | None, session_id: str | None, as_json: bool, verbose: bool) -> None:
@@ -61,8 +67,11 @@ async def _copy(source: str, target: str, owner_id: str | None, session_id: str 
 
     clock = system_clock(Settings())
     async with _opened(source, creates=False) as sessions, _opened(target, creates=True) as destination:
-        copier = SessionCopier(sessions, destination, clock=clock, owner_id=owner_id)
-        return await _copy_group(copier, session_id) if session_id is not None else await _copy_all(copier)
+        databases = sessions.needed_database(), destination.needed_database()
+        copier = SessionCopier(*databases, clock=clock, owner_id=owner_id)
+        if session_id is None:
+            return await _copy_all(copier)
+        return await _copy_group(copier, await full_id(sessions.overview(), session_id, user_id=owner_id))
 
 
 async def _copy_group(copier: SessionCopier, session_id: str) -> Copied:
@@ -88,7 +97,7 @@ def _progress(messages: int) -> Generator[Callable[[int], None]]:
 
 
 @asynccontextmanager
-async def _opened(url: str, *, creates: bool) -> AsyncGenerator[Database]:
+async def _opened(url: str, *, creates: bool) -> AsyncGenerator[Container]:
     invocation = Invocation(store=url, user_id=None, as_json=False, remedy="FROM_URL names one that exists")
     async with invocation.container(invocation.settings(**ONLY_THE_STORE), creates=creates) as container:
-        yield container.needed_database()
+        yield container

@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.session_names import SessionCommand
 
 fact_option = click.option(
     "--fact", type=(str, str), required=True, metavar="ANCHOR KEY", help="A fact, as `facts --json` names it."
 )
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @click.argument("value")
 @fact_option
 @with_common_options
-async def correct(invocation: Invocation, session: str, value: str, fact: tuple[str, str]) -> None:
+async def correct(invocation: Invocation, value: str, fact: tuple[str, str]) -> None:
     """Say what a fact of a session really is.
 
     VALUE holds instead of all that was said of the fact so far, also after it is extracted again, until a later message
@@ -26,16 +26,15 @@ async def correct(invocation: Invocation, session: str, value: str, fact: tuple[
     from reactor_memory.features.facts.tracing import TracedFact
 
     async with invocation.memory() as memory:
-        fixed = await memory.facts.correct(session, fact=fact, value=value, user_id=invocation.user_id)
+        fixed = await memory.facts.correct(invocation.session_id, fact=fact, value=value, user_id=invocation.user_id)
     invocation.show(fixed, lambda: tables.facts([TracedFact(fact=fixed, quote="")]))
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @fact_option
 @with_common_options
-async def retract(invocation: Invocation, session: str, fact: tuple[str, str]) -> None:
+async def retract(invocation: Invocation, fact: tuple[str, str]) -> None:
     """Say that a fact of a session is none: no context shows it until a later message states it again."""
     async with invocation.memory() as memory:
-        await memory.facts.retract(session, fact=fact, user_id=invocation.user_id)
+        await memory.facts.retract(invocation.session_id, fact=fact, user_id=invocation.user_id)
     invocation.show({"retracted": fact}, lambda: "retracted")

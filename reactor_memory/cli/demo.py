@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reactor_memory.cli.budgets import DEFAULT_BUDGET
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, named_or_temporary_store, with_common_options
-from reactor_memory.cli.memory import DEFAULT_BUDGET, budget_option
 from reactor_memory.cli.samples import sample_or
 from reactor_memory.errors import ImportFormatError
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@budget_option
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    default=DEFAULT_BUDGET,
+    show_default=True,
+    metavar="TOKENS",
+    help="How large the context may be.",
+)
 @click.option("--session", "wanted", metavar="ID", help="Which session of the file; the first one if not given.")
 @with_common_options
 async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: str | None) -> int:
@@ -42,9 +50,9 @@ async def demo(invocation: Invocation, file: Path | None, budget: int, wanted: s
     commands = progress.commands(shown.ours.report, store=invocation.store, shared=shared, own=own)
     invocation.show({**demo_value(shown), "follow": commands}, lambda: demo_view(shown))
     if not invocation.as_json:
-        click.echo("\n".join(f"  {printable(command)}" for command in commands))
+        echo("\n".join(f"  {printable(command)}" for command in commands))
     if shown.refuted:
-        click.echo(f"error: {len(shown.refuted)} details called rescued are in take-last's context", err=True)
+        echo(f"error: {len(shown.refuted)} details called rescued are in take-last's context", err=True)
     return 1 if shown.refuted else 0
 
 

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.core.log import background_work
+from reactor_memory.database.sqlite import check_place
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value
 from reactor_memory.models.leases import WorkState
@@ -133,6 +134,7 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
         if file is not None and not file.exists():
             async with open_container(replace(invocation, store="memory://").settings()):
                 pass  # all parts but the database can be made
+            check_place(file)
             return _Database(details=(("file", f"{file} does not exist yet; opening it makes it"),))
         async with open_container(settings) as container:
             return await _opened_database(container)

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from reactor_memory.cli.doctor import Examination
-from reactor_memory.cli.tables import count, heading, moment, table
+from reactor_memory.cli.tables import count, heading, keep_ids_whole, moment, table
 from reactor_memory.text.printable import printable
 
 
@@ -60,6 +60,7 @@ def _work(found: Examination) -> RenderableType:
     for each in found.work:
         state = "given up" if each.parked else f"again {moment(each.due_at)}" if each.due_at else "waits"
         made.add_row(printable(each.session_id), state, str(each.attempts), printable(each.last_error or ""))
+    keep_ids_whole(made, (each.session_id for each in found.work))
     return made
 
 

@@ -6,8 +6,10 @@ import re
 import sys
 
 import click
+from msgspec.structs import replace
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.session_names import DESTROYING_LENGTH, SessionCommand
 
 _POSITIONS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
@@ -37,8 +39,7 @@ def _question(session: str | None, ranges: tuple[tuple[int, int], ...], user_id:
     return f"Destroy messages {named} of {session} and of its forks for good?"
 
 
-@click.command()
-@click.argument("session", required=False)
+@click.command(cls=SessionCommand, needs_session=False)
 @click.option(
     "--seq", "ranges", multiple=True, metavar="SEQ", callback=_positions, help="A message, or a range of them: 7-12."
 )
@@ -47,7 +48,6 @@ def _question(session: str | None, ranges: tuple[tuple[int, int], ...], user_id:
 @with_common_options
 async def erase(
     invocation: Invocation,
-    session: str | None,
     ranges: tuple[tuple[int, int], ...],
     rewrite: bool,
     yes: bool,
@@ -58,23 +58,29 @@ async def erase(
     is read again in the background. Without SESSION: all sessions of --user with their forks, also deleted ones, and
     the user's notes. Whatever was cut off is finished by running it again. Exit code 1 if the answer was no.
 
-    A SQLite file holds no trace of it afterwards. PostgreSQL keeps dead rows until it reuses their place; --rewrite
-    clears them out now. Backups, and the write-ahead log of PostgreSQL, are yours to expire.
+    A SQLite file holds no trace of it afterwards, unless somebody reads it meanwhile: then a line says so, the exit
+    code is 3, and the next process that does background work goes on, until `doctor` shows nothing of it.
+
+    PostgreSQL keeps dead rows until it reuses their place; --rewrite clears them out now. Backups, and the write-ahead
+    log of PostgreSQL, are yours to expire.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.core.log.health import scrub
+    from reactor_memory.core.log.scrubbing import FILES, scrub
 
-    _check_target(session, ranges, invocation.user_id)
+    _check_target(invocation.session, ranges, invocation.user_id)
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("erasing asks first: run it in a terminal or add --yes")
-    if not yes and not click.confirm(_question(session, ranges, invocation.user_id), err=True):
-        return 1
+    invocation.least = DESTROYING_LENGTH
     async with invocation.memory() as memory:
-        if session is None:
+        if not yes and not click.confirm(_question(invocation.session, ranges, invocation.user_id), err=True):
+            return 1
+        if invocation.session is None:
             erased = await memory.erasure.erase_user(invocation.user_id or "")
         else:
-            erased = await memory.erasure.erase(session, seq=ranges, user_id=invocation.user_id)
+            erased = await memory.erasure.erase(invocation.session_id, seq=ranges, user_id=invocation.user_id)
         if rewrite:
-            await scrub(memory.container.database(), rewrite=True)
+            is_clean = await scrub(memory.container.database(), rewrite=True)
+            left = (*(each for each in erased.left if each != FILES), *(() if is_clean else (FILES,)))
+            erased = replace(erased, is_scrubbed=not left, left=left)
     invocation.show(erased, lambda: tables.erased(erased))
-    return 0
+    return tables.exit_code_of(erased)

@@ -18,7 +18,7 @@ from reactor_memory.text.documents import page
 if TYPE_CHECKING:
     from reactor_memory.evaluation.session_files import Format, Read
 
-QUESTIONS = ("off", "on")
+QUESTIONS = ("message", "query", "off")
 FORMATS: tuple[Format, ...] = ("auto", "jsonl", "locomo", "longmemeval")
 GENERATED = 8
 """How many sessions are made if nobody says."""
@@ -51,7 +51,7 @@ def _requirements(context: click.Context, option: click.Parameter, texts: tuple[
     "--strategies", click.Choice(list(STRATEGIES)), QUICK_STRATEGIES, "What to compare; `full` only if it is named."
 )
 @list_option("--variants", click.Choice(list(VARIANTS)), VARIANTS, "Sessions as they are, or without tools.")
-@list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "Without recall, or asked for each detail.")
+@list_option("--questions", click.Choice(QUESTIONS), QUESTIONS, "How each detail is asked for.")
 @click.option("--sessions", type=click.IntRange(min=1), metavar="N", help="Only the first N sessions of each file.")
 @click.option("--determinism", is_flag=True, help="Replay everything twice, once with delays, and compare.")
 @click.option(
@@ -96,7 +96,7 @@ async def eval_(
     from reactor_memory.cli.eval_page import evaluation_page
     from reactor_memory.cli.eval_run import Plan, evaluate
     from reactor_memory.cli.eval_view import evaluation_view, results_json, shortcomings
-    from reactor_memory.cli.terminal import console
+    from reactor_memory.cli.terminal import console, print_view
     from reactor_memory.evaluation.session_files import generated, write_generated
 
     _check_source(files, generate, seed, out)
@@ -117,7 +117,7 @@ async def eval_(
     with named_or_temporary_store(invocation) as with_store:
         found = await evaluate(with_store, plan, contexts)
     if results is None or results.name != STDOUT:
-        console().print(evaluation_view(found))
+        print_view(evaluation_view(found))
     if results is not None:
         results.write(results_json(found))
     if page is not None:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import msgspec
 
 from reactor_memory.cli.context_view import context_value
-from reactor_memory.cli.import_files import Advance, check_line
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.output import Output
 from reactor_memory.cli.terminal import progress
@@ -24,6 +23,7 @@ from reactor_memory.evaluation.session_files import Read
 from reactor_memory.evaluation.session_replay import FinalContext, Outcome, Questions, replay_sessions
 from reactor_memory.evaluation.sessions import VARIANTS, LabelledSession
 from reactor_memory.evaluation.strategies import replays_of, sections_of
+from reactor_memory.imports.importer import Advance, check_line
 from reactor_memory.models import Value
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container

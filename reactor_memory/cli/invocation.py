@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo, json_for_stdout
+from reactor_memory.cli.session_names import any_session, full_id, last_id
 from reactor_memory.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
+    from reactor_memory.models import Session
     from reactor_memory.models.session_pages import SessionPage
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.service_settings import ServiceSettings
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
+
+OFFLINE_EMBEDDERS = ("none", "wordllama")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -35,6 +40,13 @@ class Invocation:
     user_id: str | None
     as_json: bool
     session: str | None = None
+    """As it was given; its full id when the memory is open."""
+    last: bool = False
+    """The session with the latest activity is meant."""
+    counts: Callable[[Session], bool] = any_session
+    """Of which sessions the beginning of the id is enough."""
+    least: int = 1
+    """How many characters of it are enough."""
     remedy: str = "name another with --store"
     """What to do where the database does not exist."""
     differences: tuple[SettingDifference, ...] = ()
@@ -52,24 +64,42 @@ class Invocation:
     async def memory(self, settings: Settings | None = None, *, creates: bool = False) -> AsyncGenerator[Memory]:
         """The opened memory. Unless the command `creates` a database, a missing SQLite file stays missing.
 
-        What it saves is no agent's: the settings that are kept with the store stay.
+        What it saves is no agent's: the settings that are kept with the store stay. Without `settings` no background
+        work is done that may cost something.
         """
         from reactor_memory.memory import open_memory
 
-        settings = settings or self.settings()
+        settings = settings or unpaid(self.settings())
         if not creates:
             self.require_store(settings)
         async with open_memory(keeping_none(settings)) as memory:
-            if self.user_id is None and self.session is not None:
-                self.user_id = await _owner_of(memory, self.session)
+            await self._find_session(memory)
             yield memory
+
+    async def _find_session(self, memory: Memory) -> None:
+        if self.last:
+            self.session, self.last = await last_id(memory, self.user_id), False
+        elif self.session is not None and memory.container.in_database() == "on":
+            self.session = await full_id(
+                memory.overview, self.session, user_id=self.user_id, counts=self.counts, least=self.least
+            )
+        if self.user_id is None and self.session is not None:
+            self.user_id = await _owner_of(memory, self.session)
+
+    @property
+    def session_id(self) -> str:
+        """The full id of the session of a command that has one, when the memory is open."""
+        assert self.session is not None
+        return self.session
 
     @asynccontextmanager
     async def memory_of_agent(self, *, creates: bool = False, **sections: Any) -> AsyncGenerator[Memory]:
         """As `memory`, under the settings that the agent had when it saved last, where neither the `sections` nor the
         environment or the file say otherwise.
         """
-        async with self.memory(await self.settings_of_agent(**sections), creates=creates) as memory:
+        settings = await self.settings_of_agent(**sections)
+        settings = settings if "background" in sections else unpaid(settings)
+        async with self.memory(settings, creates=creates) as memory:
             yield memory
 
     async def settings_of_agent(self, **sections: Any) -> Settings:
@@ -82,7 +112,7 @@ class Invocation:
         file = sqlite_file(settings)
         if file is not None and not file.exists():
             return settings
-        async with open_container(keeping_none(settings)) as container:
+        async with open_container(without_background(keeping_none(settings))) as container:
             found = await container.overview().agent_settings() if container.in_database() == "on" else None
         if found is None:
             return settings
@@ -101,6 +131,9 @@ class Invocation:
 
         file = sqlite_file(settings)
         if file is not None and not file.exists():
+            from reactor_memory.database.sqlite import check_place
+
+            check_place(file)
             raise StoreUnavailableError(f"store: there is no database {file}; {self.remedy}")
 
     @asynccontextmanager
@@ -120,16 +153,35 @@ class Invocation:
         if self.as_json:
             import msgspec
 
-            click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+            echo(json_for_stdout(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
         else:
-            from reactor_memory.cli.terminal import console
+            from reactor_memory.cli.terminal import print_view
 
-            console().print(render())
+            print_view(render())
 
 
 def keeping_none(settings: Settings) -> Settings:
     """The settings of a process that is no agent."""
     return settings.model_copy(update={"store": settings.store.model_copy(update={"keep_settings": False})})
+
+
+def without_background(settings: Settings) -> Settings:
+    return settings.model_copy(update={"background": settings.background.model_copy(update={"enabled": False})})
+
+
+def unpaid(settings: Settings) -> Settings:
+    """The settings of a process that looks into a store: it leaves work that may cost something to the agent's own."""
+    return without_background(settings) if may_cost(settings) else settings
+
+
+def may_cost(settings: Settings) -> bool:
+    """Whether background work asks anybody but what works offline in this process."""
+    from reactor_memory.wiring.setting_values import canonical_name
+
+    return (
+        canonical_name(settings.summary.provider) != "extractive"
+        or canonical_name(settings.search.embedder) not in OFFLINE_EMBEDDERS
+    )
 
 
 async def _owner_of(memory: Memory, session_id: str) -> str | None:
@@ -161,7 +213,6 @@ def with_store_options(body: AsyncCommand[P]) -> Callable[..., int | None]:
 
     @wraps(body)
     def run(invocation: Invocation, **arguments: Any) -> int | None:
-        invocation.session = arguments.get("session")
         return anyio.run(partial(body, invocation, **arguments))
 
     return with_invocation(run)
@@ -185,7 +236,8 @@ def with_invocation(body: Command) -> Callable[..., int | None]:
         from reactor_memory.cli.log_lines import log_to_stderr
 
         log_to_stderr(verbose=verbose)
-        return body(Invocation(store=store, user_id=user_id, as_json=as_json), **arguments)
+        session, last = arguments.pop("session", None), arguments.pop("last", False)
+        return body(Invocation(store=store, user_id=user_id, as_json=as_json, session=session, last=last), **arguments)
 
     return run
 

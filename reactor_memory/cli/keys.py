@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.lazy_group import Lazy, LazyGroup
 from reactor_memory.errors import ConfigurationError
@@ -101,8 +102,8 @@ async def create(
     if invocation.as_json:
         invocation.show(key_fields(key, now=now) | {"key": text}, str)
     else:
-        click.echo(text)
-        click.echo("This key is not shown again: keep it where secrets are kept.", err=True)
+        echo(text)
+        echo("This key is not shown again: keep it where secrets are kept.", err=True)
 
 
 @click.command("list")

@@ -8,28 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reactor_memory.cli.budgets import DEFAULT_BUDGET, budget_of
 from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.session_names import SessionCommand
 from reactor_memory.errors import ConfigurationError, SummarizationError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.wiring.settings import Settings
 
-DEFAULT_BUDGET = 2000
 
-budget_option = click.option(
+@click.command(cls=SessionCommand)
+@click.option(
     "--budget",
     type=click.IntRange(min=1),
-    default=DEFAULT_BUDGET,
-    show_default=True,
     metavar="TOKENS",
-    help="How large the context may be.",
+    help=f"How large the context may be; else as in the last load of the session, or {DEFAULT_BUDGET}.",
 )
-
-
-@click.command()
-@click.argument("session")
-@budget_option
 @click.option("--query", metavar="TEXT", help="Bring back facts and older turns that answer TEXT; '': nothing.")
 @click.option("--message", "text", metavar="TEXT", help="The user message to come; it is not saved.")
 @click.option("--agent", "agent_name", metavar="NAME", help="Whose notes about the user to show (notes.enabled).")
@@ -44,8 +39,7 @@ budget_option = click.option(
 @with_common_options
 async def context(
     invocation: Invocation,
-    session: str,
-    budget: int,
+    budget: int | None,
     query: str | None,
     text: str | None,
     agent_name: str | None,
@@ -67,7 +61,7 @@ async def context(
     message itself and what was made of it. Nothing is stored.
 
     With --turn, instead: what the model saw when it answered message SEQ, byte for byte where context.record kept it,
-    else the nearest context of --budget tokens that can be made now, and what is not as it was.
+    else the nearest context of this budget that can be made now, and what is not as it was.
     """
     from reactor_memory.models import Message
 
@@ -78,38 +72,48 @@ async def context(
     message = None if text is None else Message.user(text)
     load: dict[str, Any] = {"agent_name": agent_name, "message": message, "budget": budget, "query": query}
     if turn is not None:
-        await _replay(invocation, session, turn, budget)
+        await _replay(invocation, turn, budget)
     elif why:
-        await _explain(invocation, session, seq, fact, load)
+        await _explain(invocation, seq, fact, load)
     else:
-        await _print_context(invocation, session, load)
+        await _print_context(invocation, load)
 
 
-async def _replay(invocation: Invocation, session: str, seq: int, budget: int) -> None:
+async def _replay(invocation: Invocation, seq: int, given: int | None) -> None:
     from reactor_memory.cli.context_view import replay_value, replay_view
 
     async with invocation.memory_of_agent() as memory:
-        replay = await memory.replay(session, seq=seq, user_id=invocation.user_id, budget=budget)
+        budget, _ = await budget_of(memory, invocation.session_id, given, default=DEFAULT_BUDGET)
+        replay = await memory.replay(invocation.session_id, seq=seq, user_id=invocation.user_id, budget=budget)
     invocation.show(replay_value(replay), lambda: replay_view(replay))
 
 
-async def _print_context(invocation: Invocation, session: str, load: dict[str, Any]) -> None:
+async def _print_context(invocation: Invocation, load: dict[str, Any]) -> None:
     from reactor_memory.cli.context_view import context_value, context_view
     from reactor_memory.cli.tables import NOTHING_YET, with_differences
 
     async with invocation.memory_of_agent() as memory:
-        missing = await _why_no_memory(memory, session, invocation.user_id, NOTHING_YET)
-        loaded = await memory.load_history(session, user_id=invocation.user_id, **load)
+        missing = await _why_no_memory(invocation, memory, NOTHING_YET)
+        budget = await budget_of(memory, invocation.session_id, load["budget"], default=DEFAULT_BUDGET)
+        load["budget"] = budget.tokens
+        loaded = await memory.preview(invocation.session_id, user_id=invocation.user_id, **load)
+        if (
+            not loaded.messages
+            and (await memory.get_session(invocation.session_id, user_id=invocation.user_id)).last_seq
+        ):
+            raise click.UsageError(
+                f"{loaded.report.budget} tokens hold nothing of this session: give a larger --budget"
+            )
     different = invocation.differences
-    value = context_value(loaded) | {"settings_unlike_the_agent": different}
-    invocation.show(value, lambda: with_differences(context_view(loaded, missing), different))
+    value = context_value(loaded) | {"budget_from": budget.origin, "settings_unlike_the_agent": different}
+    invocation.show(value, lambda: with_differences(context_view(loaded, missing, budget.told()), different))
 
 
-async def _why_no_memory(memory: Memory, session: str, user_id: str | None, otherwise: str) -> str:
+async def _why_no_memory(invocation: Invocation, memory: Memory, otherwise: str) -> str:
     from reactor_memory.cli.tables import no_memory
     from reactor_memory.wiring.selection import is_progressive
 
-    found = await memory.get_session(session, user_id=user_id)
+    found = await memory.get_session(invocation.session_id, user_id=invocation.user_id)
     settings = memory.container.settings()
     if is_progressive(settings):
         return otherwise
@@ -117,40 +121,39 @@ async def _why_no_memory(memory: Memory, session: str, user_id: str | None, othe
     return no_memory(found.last_seq, is_on=summary.enabled, trigger=summary.trigger_message_count, otherwise=otherwise)
 
 
-async def _explain(
-    invocation: Invocation, session: str, seq: int | None, fact: tuple[str, str] | None, load: dict[str, Any]
-) -> None:
+async def _explain(invocation: Invocation, seq: int | None, fact: tuple[str, str] | None, load: dict[str, Any]) -> None:
     from reactor_memory.cli.explanation_view import explanation_value, explanation_view
     from reactor_memory.models import Message
 
     source: tuple[Message, ...] = ()
     async with invocation.memory_of_agent() as memory:
-        found = await memory.explain(session, seq=seq, fact=fact, user_id=invocation.user_id, **load)
+        load["budget"], _ = await budget_of(memory, invocation.session_id, load["budget"], default=DEFAULT_BUDGET)
+        found = await memory.explain(invocation.session_id, seq=seq, fact=fact, user_id=invocation.user_id, **load)
         if seq is not None:
-            source = await memory.read_messages(session, user_id=invocation.user_id, after=seq - 1, until=seq)
+            source = await memory.read_messages(
+                invocation.session_id, user_id=invocation.user_id, after=seq - 1, until=seq
+            )
     invocation.show(explanation_value(found, source), lambda: explanation_view(found, source))
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @click.argument("query")
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits.")
 @with_common_options
-async def search(invocation: Invocation, session: str, query: str, limit: int) -> None:
+async def search(invocation: Invocation, query: str, limit: int) -> None:
     """Find messages and facts of a session by their words, the best first."""
     from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
-        hits = await memory.recall(session, query, user_id=invocation.user_id, limit=limit)
+        hits = await memory.recall(invocation.session_id, query, user_id=invocation.user_id, limit=limit)
     invocation.show(hits, lambda: tables.search_hits(hits))
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @click.option("--as-of", "as_of_seq", type=click.IntRange(min=1), metavar="SEQ", help="As they stood at message SEQ.")
 @click.option("--all", "everything", is_flag=True, help="Also facts that later ones replaced.")
 @with_common_options
-async def facts(invocation: Invocation, session: str, as_of_seq: int | None, everything: bool) -> None:
+async def facts(invocation: Invocation, as_of_seq: int | None, everything: bool) -> None:
     """Print the facts that were found in a session, each with the message that states it and its words.
 
     Values that do not stand in their message are marked as not verified; memory never shows them.
@@ -159,19 +162,18 @@ async def facts(invocation: Invocation, session: str, as_of_seq: int | None, eve
 
     async with invocation.memory_of_agent() as memory:
         found = await memory.facts.trace(
-            session, user_id=invocation.user_id, as_of_seq=as_of_seq, everything=everything
+            invocation.session_id, user_id=invocation.user_id, as_of_seq=as_of_seq, everything=everything
         )
-        missing = await _why_no_memory(memory, session, invocation.user_id, tables.NO_FACTS_YET)
+        missing = await _why_no_memory(invocation, memory, tables.NO_FACTS_YET)
     different = invocation.differences
     view = partial(tables.facts, found, missing)
     invocation.show([tables.fact_value(each) for each in found], lambda: tables.with_differences(view(), different))
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @click.option("--rebuild", is_flag=True, help="Extract everything anew: after a change of the summarizer.")
 @with_common_options
-async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
+async def summarize(invocation: Invocation, rebuild: bool) -> int:
     """Do the background work of a session now, and print the summary.
 
     Also work that was given up after failures. Exit code 1 if some of it failed again.
@@ -184,27 +186,27 @@ async def summarize(invocation: Invocation, session: str, rebuild: bool) -> int:
 
     settings = invocation.settings(background={"enabled": True})
     if is_progressive(settings) and not settings.summary.enabled and not rebuild:
-        return await _bring_up_tiers(invocation, session, settings)
+        return await _bring_up_tiers(invocation, settings)
     if not settings.summary.enabled:
         raise ConfigurationError("summary.enabled", "is false, so nothing is summarized: set it to true")
     async with invocation.memory(settings) as memory:
         if rebuild:
-            await memory.facts.rebuild(session, user_id=invocation.user_id)
+            await memory.facts.rebuild(invocation.session_id, user_id=invocation.user_id)
         with suppress(SummarizationError):  # what failed is told by the state
-            await memory.summarize(session, user_id=invocation.user_id)
+            await memory.summarize(invocation.session_id, user_id=invocation.user_id)
         await memory.drain()
-        summary = await memory.get_summary(session, user_id=invocation.user_id)
-        state = await memory.work_state(session, user_id=invocation.user_id)
+        summary = await memory.get_summary(invocation.session_id, user_id=invocation.user_id)
+        state = await memory.work_state(invocation.session_id, user_id=invocation.user_id)
     view = SummaryView.of(summary, state)
     invocation.show(view, lambda: tables.summary(view))
     return 1 if view.last_error else 0
 
 
-async def _bring_up_tiers(invocation: Invocation, session: str, settings: Settings) -> int:
+async def _bring_up_tiers(invocation: Invocation, settings: Settings) -> int:
     from reactor_memory.cli import tables
 
     async with invocation.memory(settings) as memory:
-        await memory.get_session(session, user_id=invocation.user_id)
-        report = await memory.container.tiers().summarize(session, user_id=invocation.user_id)
+        await memory.get_session(invocation.session_id, user_id=invocation.user_id)
+        report = await memory.container.tiers().summarize(invocation.session_id, user_id=invocation.user_id)
     invocation.show(report, lambda: tables.tiers(report))
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.log_lines import log_to_stderr
 
@@ -72,7 +73,7 @@ async def _until_nothing(run_once: Callable[[], Awaitable[int]]) -> None:
 async def _until_stopped() -> None:
     """An open container works by itself."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        click.echo("working; stop with Ctrl-C", err=True)
+        echo("working; stop with Ctrl-C", err=True)
         async for _ in signals:
             break
 

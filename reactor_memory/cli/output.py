@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
+
+from reactor_memory.cli.characters import echo, json_for_stdout
 
 STDOUT = "-"
 
@@ -28,15 +29,16 @@ class Output(Protocol):
 
 
 class Terminal:
-    """Standard output."""
+    """Standard output, for lines of JSON."""
 
     name = STDOUT
 
     def write(self, data: bytes) -> None:
-        sys.stdout.buffer.write(data)
+        echo(json_for_stdout(data.decode()), nl=False)
 
     def writelines(self, lines: Iterable[bytes]) -> None:
-        sys.stdout.buffer.writelines(lines)
+        for line in lines:
+            self.write(line)
 
 
 class PrivateFile:

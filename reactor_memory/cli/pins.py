@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
+from reactor_memory.cli.session_names import SessionCommand
 
 
 def _naming_a_target(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -17,11 +18,10 @@ def _naming_a_target(command: Callable[..., Any]) -> Callable[..., Any]:
     return seq(fact(command))
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @_naming_a_target
 @with_common_options
-async def pin(invocation: Invocation, session: str, seq: int | None, fact: tuple[str, str] | None) -> None:
+async def pin(invocation: Invocation, seq: int | None, fact: tuple[str, str] | None) -> None:
     """Keep a message or a fact in every context of a session, word for word.
 
     Only plain text can be pinned, and a fact only if it is verified: nothing that a tool said. Pins are never given up
@@ -30,28 +30,26 @@ async def pin(invocation: Invocation, session: str, seq: int | None, fact: tuple
     from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
-        made = await memory.pins.add(session, seq=seq, fact=fact, user_id=invocation.user_id)
+        made = await memory.pins.add(invocation.session_id, seq=seq, fact=fact, user_id=invocation.user_id)
     invocation.show(made, lambda: tables.pins([made]))
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @_naming_a_target
 @with_common_options
-async def unpin(invocation: Invocation, session: str, seq: int | None, fact: tuple[str, str] | None) -> None:
+async def unpin(invocation: Invocation, seq: int | None, fact: tuple[str, str] | None) -> None:
     """Take a pin back. Forks of the session keep theirs."""
     async with invocation.memory() as memory:
-        was_pinned = await memory.pins.remove(session, seq=seq, fact=fact, user_id=invocation.user_id)
+        was_pinned = await memory.pins.remove(invocation.session_id, seq=seq, fact=fact, user_id=invocation.user_id)
     invocation.show({"unpinned": was_pinned}, lambda: "unpinned" if was_pinned else "was not pinned")
 
 
-@click.command()
-@click.argument("session")
+@click.command(cls=SessionCommand)
 @with_common_options
-async def pins(invocation: Invocation, session: str) -> None:
+async def pins(invocation: Invocation) -> None:
     """List what is pinned in a session, in the order of its contexts."""
     from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:
-        found = await memory.pins.list(session, user_id=invocation.user_id)
+        found = await memory.pins.list(invocation.session_id, user_id=invocation.user_id)
     invocation.show(found, lambda: tables.pins(found))

@@ -35,11 +35,12 @@ class Age(_ParamType):
 @click.option("--older-than", required=True, type=Age(), metavar="AGE", help="Since when nobody used it: 90d, 12h, 8w.")
 @click.option("--yes", is_flag=True, help="Delete them; without it, nothing is changed.")
 @with_common_options
-async def prune(invocation: Invocation, older_than: float, yes: bool) -> None:
+async def prune(invocation: Invocation, older_than: float, yes: bool) -> int:
     """Delete whole sessions that nobody has used for a while.
 
     Without --yes a dry run: prints what would go. A session goes with its forks, when none of them was saved to since;
-    whoever owns it. With store.delete_grace_days the content stays in the database that long.
+    whoever owns it. With store.delete_grace_days the content stays in the database that long. Exit code 3 if bytes of
+    it are left (as `erase` says).
     """
     from reactor_memory.cli import tables
 
@@ -48,8 +49,9 @@ async def prune(invocation: Invocation, older_than: float, yes: bool) -> None:
     async with invocation.container() as container:
         pruner = container.pruner()
         idle = [group async for group in pruner.idle(older_than_seconds=older_than)]
-        gone = await pruner.prune(older_than_seconds=older_than) if yes else ()
-    if yes:
-        invocation.show({"deleted": gone}, lambda: tables.deleted(gone) if gone else "nothing is that old")
-    else:
+        gone = await pruner.prune(older_than_seconds=older_than) if yes else None
+    if gone is None:
         invocation.show({"would_delete": idle}, lambda: tables.idle_groups(idle))
+        return 0
+    invocation.show(tables.deletion_values(gone), lambda: tables.deleted(gone, otherwise="nothing is that old"))
+    return tables.exit_code_of(gone)

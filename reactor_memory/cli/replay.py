@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from reactor_memory.cli.demo_run import Demonstration, Pace, demonstrate
-from reactor_memory.cli.import_files import Advance, Importer, check_line
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.terminal import progress
 from reactor_memory.core.context.context import Context
 from reactor_memory.evaluation.transcripts import Line
+from reactor_memory.imports.importer import Advance, Importer, check_line
 from reactor_memory.models import Message
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import manager_options

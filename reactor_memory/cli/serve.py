@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.defaults import SERVICE, log_differences, sections, unless_set
 from reactor_memory.cli.invocation import Invocation, with_invocation
 from reactor_memory.errors import MissingExtraError
@@ -61,7 +62,7 @@ def _welcome(issuer: DevelopmentIssuer, invocation: Invocation, container: Conta
 
     user_id = invocation.user_id or DEFAULT_USER
     token = issuer.token(user_id, now=container.clock()())
-    click.echo(
+    echo(
         f"""Serving on {address}, for this machine only. Stop with Ctrl-C.
 
 A token of the user {user_id!r}, as long as this process runs:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
@@ -20,18 +21,24 @@ from reactor_memory.features.retention.operations import IdleGroup
 from reactor_memory.models import JsonObject, Message, Pin, SearchHit, Session, ToolCall, Value
 from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Fact, Summary
+from reactor_memory.models.requests import DeletedSessions
 from reactor_memory.models.session_pages import SessionPage
+from reactor_memory.text.borders import cut
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
-    from reactor_memory.cli.import_files import Imported
     from reactor_memory.features.tiers.progressive_tiers import TierReport
     from reactor_memory.features.transfer.copy import Copied
+    from reactor_memory.imports.importer import Imported
     from reactor_memory.wiring.setting_differences import SettingDifference
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MOST_SOURCES = 3
 """So many messages behind a line of memory are named each."""
+
+LAST_ACTIVITY = "last activity"
+LONGEST_WHOLE_ID = len("00000000-0000-4000-8000-000000000000~")
+"""A generated id, and the mark that a fork has behind it."""
 
 MEMORY_STYLE = "yellow"
 EXCERPT_CHARACTERS = 200
@@ -81,6 +88,7 @@ def spans(seqs: Sequence[int]) -> str:
     return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in found)
 
 
+MOST_LEFT_OUT = 20
 NOTHING_YET = "nothing was summarised yet"
 NO_FACTS_YET = "none were found yet"
 
@@ -99,18 +107,33 @@ def heading(title: str) -> Rule:
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """An empty table in the style of all of them; the columns named in `right` hold numbers."""
+    """An empty table in the style of all of them; the columns named in `right` hold numbers. Numbers and times stay on
+    one line.
+    """
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        number = column in right
+        justify = "right" if number else "left"
+        made.add_column(column, justify=justify, overflow="fold", no_wrap=number or column == LAST_ACTIVITY)
     return made
 
 
-def imported(files: Sequence[Imported]) -> RenderableType:
+def keep_ids_whole(made: Table, ids: Iterable[str]) -> None:
+    """Let the first column be as wide as its ids of sessions, so that they can be copied; of a fork as the root."""
+    made.columns[0].width = max(len("session"), *(min(cell_len(printable(each)), LONGEST_WHOLE_ID) for each in ids))
+
+
+def imported(files: Sequence[Imported], remark: str) -> RenderableType:
+    """`remark`: what else is to be said, if anything."""
     made = table("file", "sessions", "messages", "stored now", right=("sessions", "messages", "stored now"))
     for each in files:
         made.add_row(printable(each.file), f"{each.sessions:,}", f"{each.messages:,}", f"{each.stored:,}")
-    return made
+    left_out = [line for each in files for line in each.left_out]
+    shown = [f"  {printable(line)}" for line in left_out[:MOST_LEFT_OUT]]
+    more = len(left_out) - len(shown)
+    notes = [f"\nleft out, as they cannot be read: {count(len(left_out), 'row')}", *shown] if left_out else []
+    notes += [f"  and {more:,} more (--json lists all)"] if more else []
+    return Group(made, *notes, *([f"\n{remark}"] if remark else []))
 
 
 def copied(found: Copied) -> RenderableType:
@@ -121,13 +144,15 @@ def copied(found: Copied) -> RenderableType:
 
 
 def sessions(page: SessionPage) -> RenderableType:
-    made = table("session", "owner", "messages", "last activity", "begins", right=("messages",))
+    made = table("session", "owner", "messages", LAST_ACTIVITY, "begins", right=("messages",))
     for each in page.sessions:
-        begins = Text(printable(each.title or each.preview), no_wrap=True, overflow="ellipsis")
-        owner = printable(each.owner_id or "-")
+        text = f"damaged: {each.title or each.preview}" if each.is_damaged else each.title or each.preview
+        begins = Text(printable(text), no_wrap=True, overflow="ellipsis")
+        owner = Text(printable(each.owner_id or "-"), no_wrap=True, overflow="ellipsis")
         made.add_row(printable(each.session_id), owner, f"{each.last_seq:,}", moment(each.updated_at), begins)
     if not page.sessions:
         return "no sessions"
+    keep_ids_whole(made, (each.session_id for each in page.sessions))
     return Group(made, f"\nmore with: --cursor {page.next_cursor}") if page.next_cursor else made
 
 
@@ -196,7 +221,7 @@ def search_hits(found: Sequence[SearchHit]) -> RenderableType:
 
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT_CHARACTERS else f"{line[:EXCERPT_CHARACTERS]} …"
+    return line if len(line) <= EXCERPT_CHARACTERS else f"{cut(line, EXCERPT_CHARACTERS)} …"
 
 
 def no_memory(messages: int, *, is_on: bool, trigger: int, otherwise: str) -> str:
@@ -272,24 +297,43 @@ def migrated(schema: str, recounted: int) -> RenderableType:
     return f"schema {schema} is up to date" + (f", {count(recounted, 'message')} counted again" if recounted else "")
 
 
-def deleted(gone: Sequence[str]) -> RenderableType:
-    return "\n".join(f"deleted {printable(each)}" for each in gone) if gone else "was deleted before"
+def deletion_values(gone: DeletedSessions) -> dict[str, object]:
+    return {"deleted": gone.session_ids, "is_scrubbed": gone.is_scrubbed, "left": gone.left}
+
+
+def deleted(gone: DeletedSessions, *, otherwise: str = "was deleted before") -> RenderableType:
+    lines = [f"deleted {printable(each)}" for each in gone.session_ids] or [otherwise]
+    return "\n".join([*lines, *_left_of(gone)])
 
 
 def erased(done: ErasedMessages | ErasedUser) -> RenderableType:
     if isinstance(done, ErasedUser):
-        return f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
-    shown = ", ".join(map(printable, done.session_ids))
-    return f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
+        line = f"sessions destroyed: {done.session_count}, rows of notes and active sessions: {done.row_count}"
+    else:
+        shown = ", ".join(map(printable, done.session_ids))
+        line = f"messages destroyed: {done.message_count}, in the contexts of: {shown}"
+    return "\n".join([line, *_left_of(done)])
+
+
+def _left_of(done: ErasedMessages | ErasedUser | DeletedSessions) -> list[str]:
+    """What is not gone yet, in one line."""
+    left = ", ".join(done.left)
+    return [f"not gone yet: {left} (in use or out of reach; background work goes on, doctor tells)"] if left else []
+
+
+def exit_code_of(done: ErasedMessages | ErasedUser | DeletedSessions) -> int:
+    """3 if bytes are left of what was destroyed."""
+    return 0 if done.is_scrubbed else 3
 
 
 def idle_groups(found: Sequence[IdleGroup]) -> RenderableType:
     if not found:
         return "nothing is that old"
-    made = table("session", "with forks", "messages", "last activity", right=("with forks", "messages"))
+    made = table("session", "with forks", "messages", LAST_ACTIVITY, right=("with forks", "messages"))
     for group in found:
         numbers = (f"{group.session_count:,}", f"{group.message_count:,}")
         made.add_row(printable(group.session_id), *numbers, moment(group.updated_at))
+    keep_ids_whole(made, (group.session_id for group in found))
     return Group(made, Text("a dry run: nothing was deleted; add --yes to delete them", style="dim"))
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import click
 
+from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, with_store_options
 from reactor_memory.cli.log_lines import log_alike
 
@@ -44,7 +45,7 @@ async def mcp(
     log_alike("mcp", "uvicorn")
     if transport == "http":
         _check_host(host, allow_remote)
-    async with invocation.memory(creates=True) as memory:
+    async with invocation.memory(invocation.settings(), creates=True) as memory:
         server = memory_server(memory, user_id=invocation.user_id, agent_name=agent_name)
         if transport == "stdio":
             await server.run_stdio_async()
@@ -63,4 +64,4 @@ def _check_host(host: str, allow_remote: bool) -> None:
 
 
 def _tell(address: str) -> None:
-    click.echo(f"listening on {address}; stop with Ctrl-C", err=True)
+    echo(f"listening on {address}; stop with Ctrl-C", err=True)

@@ -96,9 +96,13 @@ class Caller:
         self.identity = identity
         self.retries = retries
 
-    async def answer(self, call: Call, kind: type[A]) -> A:
-        """What came, as `kind`. Raises what a refusal stands for, and `StoreUnavailableError` where no answer came."""
+    async def answer(self, call: Call, kind: type[A], *, empty: A | None = None) -> A:
+        """What came, as `kind`; `empty` for an answer without a body. Raises what a refusal stands for, and
+        `StoreUnavailableError` where no answer came.
+        """
         response = await self.done(call)
+        if empty is not None and not response.content:
+            return empty
         try:
             return msgspec.json.decode(response.content, type=kind)
         except msgspec.MsgspecError:

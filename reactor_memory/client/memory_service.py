@@ -143,9 +143,12 @@ class MemoryServiceClient:
         body = bodies.UpdateConversationRequest(title=title)
         return await self._patch(bodies.Conversation, _user(conversation_id), body, about=conversation_id)
 
-    async def delete_conversation(self, conversation_id: str) -> None:
-        """A root with all its forks, or the branch of a fork, until the time to restore it is over."""
-        await self._delete(_user(conversation_id), about=conversation_id)
+    async def delete_conversation(self, conversation_id: str) -> bodies.Deletion:
+        """A root with all its forks, or the branch of a fork, until the time to restore it is over. Where there is
+        none, the answer tells whether all of it is gone.
+        """
+        asked = Call(method="DELETE", path=_user(conversation_id), asked=CallSubject(conversation_id=conversation_id))
+        return await self._caller.answer(asked, bodies.Deletion, empty=bodies.Deletion())
 
     async def restore_conversation(
         self, conversation_id: str, *, idempotency_key: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from traceback import format_tb
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import anyio
@@ -20,7 +21,8 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.database.deadlines import seconds_left
-from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
+from reactor_memory.database.driver_errors import DAMAGE
+from reactor_memory.errors import InvalidInputError, StoreCorruptError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, SearchHit, Session, Value, is_kept_by_author, is_posted_summary
 from reactor_memory.models.requests import ContextQuery, ContextRows
 
@@ -38,6 +40,9 @@ COUNT_IN_THREAD_CHARACTERS = 8_000
 
 MESSAGES_BEFORE = 10
 """So many messages before the newest ones are read, too: they tell where what came with one reasoning begins."""
+
+MOST_LONG_MESSAGES = 16
+"""A load reads on behind so many messages that are each too long for its window: some may not stand in it at all."""
 
 LAYOUT_SECONDS = 0.25
 """A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
@@ -110,6 +115,7 @@ class Brought(Value, frozen=True, kw_only=True):
 
     blocks: tuple[Block, ...] = ()
     verbatim: tuple[Verbatim, ...] = ()
+    damaged: tuple[str, ...] = ()
 
     @property
     def messages(self) -> list[Message]:
@@ -122,7 +128,12 @@ class Brought(Value, frozen=True, kw_only=True):
     def added_to(self, draft: Draft) -> Draft:
         for block in self.blocks:
             draft = with_block(draft, block)
-        return msgspec.structs.replace(draft, verbatim=self.verbatim)
+        remarks = (*(f"damaged, left out: {each}" for each in self.damaged), *_damages_of(self.verbatim))
+        return msgspec.structs.replace(draft, verbatim=self.verbatim, remarks=(*draft.remarks, *remarks))
+
+
+def _damages_of(verbatim: Sequence[Verbatim]) -> list[str]:
+    return [f"damaged, left out: {each}" for part in verbatim for each in part.damaged]
 
 
 class ContextLoader:
@@ -160,10 +171,11 @@ class ContextLoader:
         limits, current_tokens = await in_thread_if_long(
             characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
-        rows, plan = await self._plan(request, limits, current_tokens)
+        rows, plan = await self._planned(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
-        session, draft = rows.session, _readable_by(request.reader_id, plan.draft)
+        session = rows.session
+        draft = _readable_by(request.reader_id, _with_leading(plan.draft, rows.leading) if rows.leading else plan.draft)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
             draft = await self._posted(draft, session)
         loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
@@ -229,17 +241,55 @@ class ContextLoader:
 
     # -- planning -----------------------------------------------------------------------------------------------
 
-    async def _plan(self, request: LoadRequest, limits: ContextLimits, current_tokens: int) -> tuple[ContextRows, Plan]:
+    async def _planned(
+        self, request: LoadRequest, limits: ContextLimits, current_tokens: int
+    ) -> tuple[ContextRows, Plan]:
+        """What is derived and damaged is left out, and made again behind the load. Raises `StoreCorruptError` if the
+        messages of the session themselves cannot be read.
+        """
         query = self._query(request, limits)
+        try:
+            return await self._plan(request, limits, current_tokens, query)
+        except DAMAGE as damage:
+            self._tell(request.session_id, "memory", damage)
+        try:
+            newly_laid_out = msgspec.structs.replace(query, facts=True)
+            return await self._plan(request, limits, current_tokens, newly_laid_out)
+        except DAMAGE:
+            return await self._without_memory(request, limits, current_tokens, query)
+
+    async def _without_memory(
+        self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery
+    ) -> tuple[ContextRows, Plan]:
+        """The newest messages: never less than without a memory."""
+        try:
+            rows = await self._source.read_context(msgspec.structs.replace(query, trigger_message_count=None))
+            msgspec.json.decode(msgspec.json.encode((rows.session, rows.messages)), type=_LOG)
+        except DAMAGE:
+            problem = f"session {request.session_id!r} is damaged; restore a backup"
+            raise StoreCorruptError(f"store: {problem}") from None
+        if rows.session is not None:
+            self._background.messages_saved(request.session_id, rows.session.last_seq)
+        plan = self._decide(request, limits, rows, await self._brought(request, rows), current_tokens, None)
+        return rows, msgspec.structs.replace(plan, draft=_with_remark(plan.draft, "memory"), layout=None)
+
+    def _tell(self, session_id: str, part: str, damage: Exception) -> None:
+        frames = "".join(format_tb(damage.__traceback__))
+        fields = {"session_id": session_id, "part": part, "reason": type(damage).__name__}
+        log.warning("what is derived is damaged and left out\n%s", frames, extra=fields)
+
+    async def _plan(
+        self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery
+    ) -> tuple[ContextRows, Plan]:
         rows = await self._source.read_context(query)
         brought = await self._brought(request, rows)
         plan = self._decide(request, limits, rows, brought, current_tokens, None)
         if plan.wants_summary:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
             plan = self._decide(request, limits, rows, brought, current_tokens, None)
-        if plan.missing is None:
+        if plan.missing is None and not plan.wants_older:
             return rows, plan
-        outcome = await self._wait(request.session_id, plan.missing)
+        outcome = await self._wait(request.session_id, plan.missing) if plan.missing else None
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
         return rows, self._decide(request, limits, rows, brought, current_tokens, outcome)
@@ -253,17 +303,29 @@ class ContextLoader:
         if draft.unread:
             return True
         verbatim = sum(self._cost(each) for part in draft.verbatim for each in part.messages)
+        verbatim += sum(map(self._cost, draft.leading))
         blocks = sum(block.tokens or 0 for block in draft.blocks)
         window = sum(self._cost(each) for each in draft.window if not is_posted_summary(each))
         return verbatim + blocks + window + current_tokens > limits.budget
 
     async def _brought(self, request: LoadRequest, rows: ContextRows) -> Brought:
         """The blocks and messages of the features, read once: after a wait they may be gone."""
-        read = [await source.read(request, rows) for source in self._blocks]
+        read = [await self._read(source, request, rows) for source in self._blocks]
         return Brought(
             blocks=tuple([each for each in read if isinstance(each, Block)]),
             verbatim=tuple([each for each in read if isinstance(each, Verbatim)]),
+            damaged=tuple([each for each in read if isinstance(each, str)]),
         )
+
+    async def _read(
+        self, source: BlockSource, request: LoadRequest, rows: ContextRows
+    ) -> Block | Verbatim | str | None:
+        """The name of a source whose rows are damaged: a context does without."""
+        try:
+            return await source.read(request, rows)
+        except DAMAGE as damage:
+            self._tell(request.session_id, type(source).__name__, damage)
+            return type(source).__name__
 
     def _decide(
         self,
@@ -275,12 +337,24 @@ class ContextLoader:
         outcome: str | None,
     ) -> Plan:
         """Whatever the strategy, a draft has all that the features bring; the strategy shares out what they leave."""
-        if not brought.blocks and not brought.verbatim:
+        if not (brought.blocks or brought.verbatim or brought.damaged or rows.leading):
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
-        left = limits.budget - sum(map(self._cost, brought.messages)) - brought.planned(limits.budget)
+        left = limits.budget - sum(map(self._cost, (*rows.leading, *brought.messages))) - brought.planned(limits.budget)
+        rows = msgspec.structs.replace(rows, messages=self._without_cost(rows))
         shared = msgspec.structs.replace(limits, budget=max(0, left))
         plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
         return msgspec.structs.replace(plan, draft=brought.added_to(plan.draft))
+
+    def _without_cost(self, rows: ContextRows) -> tuple[Message, ...]:
+        """The messages of `rows`; for those that always stand, budget has been set aside."""
+        leading = {message.seq for message in rows.leading}
+        free = {
+            "content": "",
+            "parts": (),
+            "token_count": -self._options.limits.overhead,
+            "tokenizer": self._counter.name,
+        }
+        return tuple([msgspec.structs.replace(each, **free) if each.seq in leading else each for each in rows.messages])
 
     def _plan_request(
         self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
@@ -305,15 +379,18 @@ class ContextLoader:
         return await self._background.ensure(session_id, missing.until_seq, timeout_seconds=patience)
 
     def _query(self, request: LoadRequest, limits: ContextLimits, *, everything_unsealed: bool = False) -> ContextQuery:
-        by_tokens = limits.window_growth == "tokens" or everything_unsealed
-        most = min(limits.budget, limits.max_window_tokens) if by_tokens else limits.budget
+        by_tokens, has_memory = limits.window_growth == "tokens" or everything_unsealed, self._strategy.reads_summaries
+        most = min(limits.budget, limits.max_window_tokens) if by_tokens and has_memory else limits.budget
+        trigger = limits.trigger_message_count if has_memory else 0 if by_tokens else None
+        last_count = max(limits.take_last_count, limits.trigger_message_count if has_memory else 0)
         return ContextQuery(
             session_id=request.session_id,
             user_id=request.user_id,
-            last_count=limits.take_last_count + MESSAGES_BEFORE,
-            trigger_message_count=limits.trigger_message_count if self._strategy.reads_summaries else None,
+            last_count=last_count + MESSAGES_BEFORE,
+            trigger_message_count=trigger,
             max_messages=_most_messages(limits, most if by_tokens else None),
             max_tokens=max(most, 1),
+            max_message_tokens=max(most // MOST_LONG_MESSAGES, 1),
             overhead=limits.overhead,
             budget=request.budget or 0,
             settings_fingerprint=self._options.settings_fingerprint,
@@ -354,12 +431,31 @@ class ContextLoader:
         by_itself = request.query is None and self._strategy.reads_summaries
         if session is None or session.last_seq <= 1 or not (request.query or (by_itself and request.current)):
             return loaded
-        draft = await self._recall().added(
-            request.query, request.current, session, request.user_id, loaded.draft, partial(self.context, loaded)
-        )
+        try:
+            draft = await self._recall().added(
+                request.query, request.current, session, request.user_id, loaded.draft, partial(self.context, loaded)
+            )
+        except DAMAGE as damage:
+            self._tell(session.session_id, "recall", damage)
+            draft = _with_remark(loaded.draft, "recall")
         if draft is loaded.draft:
             return loaded
         return msgspec.structs.replace(loaded, draft=_readable_by(request.reader_id, draft))
+
+
+def _with_leading(draft: Draft, leading: Sequence[Message]) -> Draft:
+    """The draft with the system messages that the session begins with where they always stand."""
+    last = leading[-1].seq or 0
+    window = tuple([message for message in draft.window if (message.seq or 0) > last])
+    unread = tuple([(max(first, last + 1), end) for first, end in draft.unread if end > last])
+    return msgspec.structs.replace(draft, leading=tuple(leading), window=window, unread=unread)
+
+
+_LOG = tuple[Session | None, tuple[Message, ...]]
+
+
+def _with_remark(draft: Draft, part: str) -> Draft:
+    return msgspec.structs.replace(draft, remarks=(*draft.remarks, f"damaged, left out and made again: {part}"))
 
 
 def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
@@ -368,14 +464,17 @@ def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
     Where the window begins is decided with them, so that it is the same for all readers.
     """
     earlier = draft.earlier
-    if reader_id is None or not any(map(is_kept_by_author, (*draft.window, *(earlier.messages if earlier else ())))):
+    found = (*draft.leading, *draft.window, *(earlier.messages if earlier else ()))
+    if reader_id is None or not any(map(is_kept_by_author, found)):
         return draft
-    window = _of_reader(reader_id, draft.window)
+    leading, window = _of_reader(reader_id, draft.leading), _of_reader(reader_id, draft.window)
     if earlier:
         earlier = msgspec.structs.replace(earlier, messages=_of_reader(reader_id, earlier.messages))
     hidden = len(draft.window) - len(window)
     remark = (f"messages of the window that other agents keep for themselves: {hidden}",) if hidden else ()
-    return msgspec.structs.replace(draft, window=window, earlier=earlier, remarks=(*draft.remarks, *remark))
+    return msgspec.structs.replace(
+        draft, leading=leading, window=window, earlier=earlier, remarks=(*draft.remarks, *remark)
+    )
 
 
 def _of_reader(reader_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:

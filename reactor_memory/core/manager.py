@@ -29,7 +29,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.models import Message, SearchHit, Session, Value
-from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest
+from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, DeletedSessions
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
@@ -394,22 +394,22 @@ class ConversationManager:
         return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
 
     @in_time
-    async def delete(self, session_id: str, *, user_id: str | None = None) -> tuple[str, ...]:
+    async def delete(self, session_id: str, *, user_id: str | None = None) -> DeletedSessions:
         """Delete a session with everything derived from it: a root with all its forks, a fork with those below it.
 
-        Returns the ids that went. With ``store.delete_grace_days`` the content stays in the database that long.
+        With ``store.delete_grace_days`` the content stays in the database that long. Without, the answer tells whether
+        its bytes are gone (`DeletedSessions.is_scrubbed`).
         """
         check_session_id(session_id, creating=False)
         purge = self._options.delete_grace_days == 0
         gone = await self._messages.delete(session_id, user_id, now=self._clock(), purge=purge)
-        await self.forget_deleted(gone)
-        return gone
+        return await self.forget_deleted(gone)
 
     @in_time
-    async def forget_deleted(self, session_ids: Sequence[str]) -> None:
+    async def forget_deleted(self, session_ids: Sequence[str]) -> DeletedSessions:
         """For who deletes sessions in the log itself, as the service does: no work on them goes on, and without a grace
         time what is kept elsewhere goes, too.
         """
         await self._background.cancel(session_ids)
-        if self._options.delete_grace_days == 0:
-            await self._aftermath().of_sessions(session_ids)
+        left = await self._aftermath().of_sessions(session_ids) if self._options.delete_grace_days == 0 else ()
+        return DeletedSessions(session_ids=tuple(session_ids), is_scrubbed=not left, left=left)

@@ -1,4 +1,4 @@
-"""The seam: all code asks a database by one of six verbs."""
+"""The seam: all code asks a database by one of six verbs; `checkpoint` is no operation."""
 
 from __future__ import annotations
 
@@ -57,3 +57,9 @@ class Database(ABC):
     @abstractmethod
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
         """As `write`, sharing the commit with other writes that wait. One that fails does not fail its neighbours."""
+
+    async def checkpoint(self) -> bool:
+        """Let what was overwritten leave the log beside the file, if the engine has one; whether it has left it. It
+        stays while somebody reads what was there before.
+        """
+        return True

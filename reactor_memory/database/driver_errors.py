@@ -23,11 +23,15 @@ from reactor_memory.errors import (
 
 FULL = "the disk or the quota of the database is full; free space and save again"
 NO_DATABASE = "the file is no SQLite database, or its header is damaged; name another one, or restore a backup"
+DAMAGED_ROW = "a row holds what this library never wrote; restore a backup, or delete what it belongs to"
 CORRUPT = "the database is damaged; restore a backup"
 BUSY = "the database is locked by another process; try again"
 UNREACHABLE = "the database cannot be reached; check that it runs and that the address is right"
 TIMED_OUT = "the database did not answer in time (store.timeout_seconds); nothing was stored, try again"
 READ_ONLY = "the database cannot be written; check the rights on the file and its folder, and how its disk is mounted"
+
+DAMAGE = (StoreCorruptError, TypeError, ValueError, LookupError, AttributeError, msgspec.MsgspecError)
+"""What reading a row raises that holds what this library never wrote."""
 
 _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (StoreUnavailableError, BUSY),
@@ -46,8 +50,8 @@ def translate(error: BaseException) -> StoreError:
     """The error to raise instead of what a driver raised."""
     if isinstance(error, sqlite3.Error):
         return _from_sqlite(error)
-    if isinstance(error, msgspec.MsgspecError):
-        return StoreCorruptError(f"store: {CORRUPT}")
+    if isinstance(error, DAMAGE):
+        return StoreCorruptError(f"store: {DAMAGED_ROW}")
     return _from_connection(error)
 
 
@@ -76,6 +80,8 @@ def _primary_code(error: sqlite3.Error) -> int:
 
 
 def _from_sqlite(error: sqlite3.Error) -> StoreError:
+    if not _primary_code(error) and "decode to UTF-8" in str(error):
+        return StoreCorruptError(f"store: {DAMAGED_ROW}")
     kind, problem = _SQLITE_CODES.get(
         _primary_code(error), (StoreError, f"the database failed ({type(error).__name__})")
     )

@@ -13,11 +13,21 @@ from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown
+from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
-from reactor_memory.database.postgres_errors import translate
+from reactor_memory.database.postgres_errors import translate, unconnected
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
+from reactor_memory.database.postgres_poolers import (
+    READ_ONLY,
+    LimitedTransaction,
+    carries_statements,
+    is_pooled,
+    is_refused_setting,
+    is_unprepared,
+    limits_of,
+)
 from reactor_memory.database.schema import (
     is_behind,
     newest_revision,
@@ -47,6 +57,9 @@ internal error).
 _WRITERS = 2
 """Batches of grouped writes on their way at once: while one waits for the disk, the other is made."""
 
+CONNECTING_SHARE = 0.8
+"""Of the time that a call may take: then there is some left to say why no connection was made."""
+
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 MayRetry: TypeAlias = Callable[[Exception], bool]
 
@@ -55,7 +68,8 @@ class PostgresDatabase(Database):
     """`dsn` is a ``postgresql://`` address; it is never repeated in an error.
 
     At most `pool_size` connections. `open` raises `SchemaError` when the schema is behind, unless `auto_migrate`.
-    `statement_cache_size=0` is for poolers that mix the statements of clients (PgBouncer before 1.21). A call may take
+    Behind a pooler (PgBouncer) nothing is left on a backend, and statements are prepared where it carries them along;
+    `statement_cache_size=0` never prepares any. A call may take
     `timeout_seconds` from when it came, unless the caller set a deadline; the server itself ends a statement, or the
     wait for a lock, that takes longer.
     """
@@ -78,23 +92,42 @@ class PostgresDatabase(Database):
         self._auto_migrate = auto_migrate
         self._statement_cache_size = statement_cache_size
         self._timeout_seconds = timeout_seconds
+        self._is_pooled = False
         self._pool: PostgresPool | None = None
+        self._retired: set[asyncio.Task[None]] = set()
         self._writes = GroupedWrites(self._commit, writers=_WRITERS, apart=True)
+        self._process = Process()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         if self._pool is not None:
             return
+        self._process = Process()
         self._pool = PostgresPool(self._connect, self._pool_size)
         try:
             await aside(self._read_files)
+            await self._retrying(self._look_for_pooler, end_of_call(self._timeout_seconds), _may_repeat)
             if self._auto_migrate:
                 await self._migrate()
             await self.read(require_newest)
         except BaseException:
             await self.close()
             raise
+
+    async def _look_for_pooler(self, connection: Connection) -> None:
+        self._is_pooled = self._is_pooled or await is_pooled(connection)
+        if self._is_pooled and self._statement_cache_size and not await carries_statements(connection):
+            self._do_not_prepare()
+
+    def _do_not_prepare(self) -> None:
+        """From now on, on new connections."""
+        retired, self._statement_cache_size, self._is_pooled = self._pool, 0, True
+        self._pool = PostgresPool(self._connect, self._pool_size)
+        if retired is not None:
+            closing = asyncio.get_running_loop().create_task(retired.close())
+            self._retired.add(closing)
+            closing.add_done_callback(self._retired.discard)
 
     def _read_files(self) -> None:
         """They are remembered."""
@@ -110,21 +143,30 @@ class PostgresDatabase(Database):
     async def _connect(self) -> Connection:
         driver: Any = asyncpg
         try:
-            connection = await driver.connect(
+            return await driver.connect(
                 self._dsn,
                 statement_cache_size=self._statement_cache_size,
-                server_settings={"application_name": "reactor-memory"},
+                server_settings={"application_name": "reactor-memory", **self._limits()},
+                timeout=self._timeout_seconds * CONNECTING_SHARE,
             )
         except ValueError:
             raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
-        try:
-            await _limit(connection, self._timeout_seconds)
-        except BaseException:
-            connection.terminate()
-            raise
-        return connection
+        except asyncpg.UndefinedObjectError:
+            raise ConfigurationError("store.url", "has a parameter behind ? that PostgreSQL does not know") from None
+        except (OSError, asyncpg.PostgresError) as error:
+            if self._is_pooled or not is_refused_setting(error):
+                cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is no use
+                raise unconnected(error, self._dsn, self._timeout_seconds * CONNECTING_SHARE) from cause
+        self._is_pooled = True
+        return await self._connect()
+
+    def _limits(self) -> Mapping[str, str]:
+        """Of a connection; behind a pooler each transaction has its own."""
+        return {} if self._is_pooled else limits_of(self._timeout_seconds)
 
     async def close(self) -> None:
+        if not self._process.is_this:
+            return
         ends = end_of_call(self._timeout_seconds)
         with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends)):
             await self._writes.finish()
@@ -132,15 +174,28 @@ class PostgresDatabase(Database):
         if pool is not None:
             with anyio.CancelScope(shield=True), anyio.move_on_after(seconds_until(ends)):
                 await pool.close()
+                await asyncio.gather(*self._retired, return_exceptions=True)
 
     # -- the verbs ----------------------------------------------------------------------------------------------
 
     async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        ends = end_of_call(self._timeout_seconds)
+
         async def work(connection: Connection) -> T:
-            async with connection.transaction(isolation="repeatable_read", readonly=True):
+            async with self._read_transaction(connection, ends):
                 return await self._run(connection, operation(*args, **kwargs))
 
-        return await self._retrying(work, end_of_call(self._timeout_seconds), _may_repeat)
+        return await self._retrying(work, ends, _may_repeat)
+
+    def _read_transaction(self, connection: Connection, ends: float) -> Any:
+        if self._is_pooled:
+            return LimitedTransaction(connection, READ_ONLY, seconds_until(ends))
+        return connection.transaction(isolation="repeatable_read", readonly=True)
+
+    def _transaction(self, connection: Connection, ends: float) -> Any:
+        if self._is_pooled:
+            return LimitedTransaction(connection, "BEGIN", seconds_until(ends))
+        return connection.transaction()
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.read(operation, *args, **kwargs)
@@ -155,10 +210,11 @@ class PostgresDatabase(Database):
         step = Query(statement, values)
         ends = end_of_call(self._timeout_seconds)
         if is_repeatable:
-            return await self._retrying(lambda connection: self._fetch(connection, step), ends, _may_repeat)
-        return await self._autocommitted(lambda connection: self._fetch(connection, step), ends)
+            return await self._retrying(lambda connection: self._fetch_alone(connection, step, ends), ends, _may_repeat)
+        return await self._autocommitted(lambda connection: self._fetch_alone(connection, step, ends), ends)
 
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
+        self._process.check()
         if self._pool is None:
             raise StoreClosedError
         return await self._writes.put(write, request, end_of_call(self._timeout_seconds))
@@ -169,7 +225,7 @@ class PostgresDatabase(Database):
         doubt = _Doubt()
 
         async def work(connection: Connection) -> T:
-            transaction = connection.transaction()
+            transaction = self._transaction(connection, ends)
             await transaction.start()
             try:
                 result = await self._run(connection, steps())
@@ -207,12 +263,25 @@ class PostgresDatabase(Database):
             await anyio.sleep(pause)
 
     async def _once(self, work: Work[T], ends: float) -> T:
-        if self._pool is None:
-            raise StoreClosedError
-        seconds = seconds_until(ends)
-        is_patient = seconds > self._timeout_seconds + 1
-        async with asyncio.timeout(seconds):
-            return await self._pool.run(self._patient(work, seconds) if is_patient else work)
+        """Once, and again if a pooler lost a prepared statement, which was not run then."""
+        self._process.check()
+        while True:
+            pool = self._pool
+            if pool is None:
+                raise StoreClosedError
+            seconds = seconds_until(ends)
+            is_patient = seconds > self._timeout_seconds + 1 and not self._is_pooled
+            try:
+                async with asyncio.timeout(seconds):
+                    return await pool.run(self._patient(work, seconds) if is_patient else work)
+            except (asyncpg.PostgresError, StoreClosedError) as error:
+                is_retired = pool is not self._pool
+                if not is_unprepared(error) and not (is_retired and isinstance(error, StoreClosedError)):
+                    raise
+                if not is_retired and not self._statement_cache_size:
+                    raise
+                if not is_retired:
+                    self._do_not_prepare()
 
     def _patient(self, work: Work[T], seconds: float) -> Work[T]:
         """The server's own limits are those of a usual call; a caller that set a later deadline gets it."""
@@ -245,6 +314,22 @@ class PostgresDatabase(Database):
             return ()
         return await connection.fetch(query.text, *query.arguments(step.values))
 
+    async def _fetch_alone(self, connection: Connection, step: Query, ends: float) -> Rows:
+        """A statement in a transaction of its own. Behind a pooler the driver takes two round trips for one, which may
+        go to two backends, unless they are in one transaction.
+        """
+        if not self._is_pooled or self._statements.postgres[step.name].text.startswith("VACUUM"):
+            return await self._fetch(connection, step)
+        async with self._transaction(connection, ends):
+            return await self._fetch(connection, step)
+
+    async def _together_on(self, connection: Connection, steps: Steps[T], ends: float) -> T:
+        """Steps of at most one statement."""
+        if not self._is_pooled:
+            return await self._run(connection, steps)
+        async with self._transaction(connection, ends):
+            return await self._run(connection, steps)
+
     # -- grouped writes -----------------------------------------------------------------------------------------
 
     async def _commit(self, batch: Sequence[Waiting]) -> Sequence[object]:
@@ -269,13 +354,14 @@ class PostgresDatabase(Database):
         """What the statement leaves out is done on its own, so that it fails or is refused alone."""
         write, requests = left[0].write, [waiting.request for waiting in left]
         doubt = _Doubt()
+        ends = max(waiting.ends for waiting in left)
 
         async def work(connection: Connection) -> Sequence[object]:
             with doubt:
-                return await self._run(connection, write.many(requests))
+                return await self._together_on(connection, write.many(requests), ends)
 
         try:
-            answers = await self._once(work, max(waiting.ends for waiting in left))
+            answers = await self._once(work, ends)
         except Exception as error:
             if doubt.is_open:
                 for waiting in left:
@@ -320,8 +406,7 @@ def _leaves_doubt(error: BaseException) -> bool:
 
 async def _limit(connection: Connection, seconds: float) -> None:
     """Let the server end a statement, or the wait for a lock, that takes longer."""
-    milliseconds = max(1, int(seconds * 1000))
-    await connection.execute(f"SET statement_timeout = {milliseconds}; SET lock_timeout = {milliseconds}")
+    await connection.execute("; ".join(f"SET {name} = {value}" for name, value in limits_of(seconds).items()))
 
 
 def _failure(error: Exception, doubt: _Doubt | None = None) -> ReactorMemoryError:
@@ -348,7 +433,7 @@ def _collided(error: Exception) -> bool:
 
 def _may_repeat(error: Exception) -> bool:
     """As `_collided`, or the connection broke, so that it is unknown whether the work was done."""
-    is_timeout = isinstance(error, TimeoutError)
+    is_timeout = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
     return _collided(error) or (not is_timeout and _concerns_all(error))
 
 

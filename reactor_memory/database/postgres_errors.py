@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import socket
+import ssl
+
 from reactor_memory.database import driver_errors
 from reactor_memory.database.driver_errors import BUSY, CORRUPT, FULL, TIMED_OUT
+from reactor_memory.database.postgres_address import place_of
 from reactor_memory.errors import (
     StoreCorruptError,
     StoreError,
@@ -13,12 +19,13 @@ from reactor_memory.errors import (
 )
 
 REFUSED = "the database refused the login; check user, password and database name"
+NO_DATABASE = "the database does not exist; create it, or correct its name"
 BROKEN = "the connection to the database broke; try again"
 
 _CODES: dict[str, tuple[type[StoreError], str]] = {
     "08": (StoreUnavailableError, BROKEN),
     "28": (StoreUnavailableError, REFUSED),
-    "3D": (StoreUnavailableError, REFUSED),
+    "3D": (StoreUnavailableError, NO_DATABASE),
     "40": (StoreUnavailableError, "the transaction collided with another one; try again"),
     "53": (StoreUnavailableError, "the database has no connection or memory left; try again later"),
     "53100": (StoreFullError, FULL),
@@ -31,6 +38,12 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
 }
 
 
+_NO_LOGIN = {
+    "28": ("refused the login", "check user and password, and what pg_hba.conf allows"),
+    "3D": ("does not exist", "create it, or correct the name in store.url"),
+}
+
+
 def translate(error: BaseException) -> StoreError:
     """The error to raise instead of what the driver raised."""
     sqlstate = getattr(error, "sqlstate", None)
@@ -39,6 +52,37 @@ def translate(error: BaseException) -> StoreError:
     if type(error).__module__.startswith("asyncpg"):
         return StoreUnavailableError(f"store: {BROKEN}")
     return driver_errors.translate(error)
+
+
+def unconnected(error: Exception, dsn: str, seconds: float) -> StoreError:
+    """The error of a connection that was not made: to where, why, and what helps."""
+    sqlstate = getattr(error, "sqlstate", None)
+    if not isinstance(sqlstate, str):
+        return StoreUnavailableError(f"store: the database cannot be reached: {place_of(dsn)}: {_why(error, seconds)}")
+    if sqlstate[:2] not in _NO_LOGIN:
+        return translate(error)
+    problem, remedy = _NO_LOGIN[sqlstate[:2]]
+    return StoreUnavailableError(f"store: the database {problem}: {place_of(dsn)}; {remedy}")
+
+
+def _why(error: Exception, seconds: float) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {seconds:g} s; check host, port and firewall"
+    if isinstance(error, socket.gaierror):
+        return "the host is unknown; correct it in store.url"
+    if isinstance(error, ssl.SSLError) or "SSL" in str(error):
+        return "SSL failed; check the certificate of the server, or set sslmode in store.url"
+    if isinstance(error, OSError) and _is_refusal(error):
+        return "the connection was refused; start PostgreSQL there, or correct host and port in store.url"
+    if isinstance(error, FileNotFoundError):
+        return "there is no socket; start PostgreSQL, or correct the host in store.url"
+    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+    return f"{reason}; check that it runs and that the address is right"
+
+
+def _is_refusal(error: OSError) -> bool:
+    """Also of a host with several addresses, each of which was tried."""
+    return error.errno == errno.ECONNREFUSED or f"[Errno {errno.ECONNREFUSED}]" in str(error)
 
 
 def _from_sqlstate(sqlstate: str) -> StoreError:

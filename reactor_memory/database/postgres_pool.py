@@ -7,7 +7,8 @@ connection clean, and one that does not is thrown away.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -22,6 +23,9 @@ _FAREWELL_SECONDS = 1.0
 """How long a connection that is thrown away may take to cancel its statement. Cut off earlier, its backend would go on
 waiting for a lock, and the server would hold more connections than the pool may have.
 """
+
+_ARRIVAL_SECONDS = 1.0
+"""How long a connection may go on to open when nobody waits for it any more."""
 
 
 class PostgresPool:
@@ -41,12 +45,16 @@ class PostgresPool:
     async def run(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Do `work` with a connection that no one else uses. After a cancellation it is not used again."""
         await self._slots.acquire()
+        connecting: asyncio.Task[Connection] | None = None
         connection: Connection | None = None
         is_usable = False
         try:
             if self._is_closed:
                 raise StoreClosedError
-            connection = self._take_idle() or await self._connected_anew()
+            connection = self._take_idle()
+            if connection is None:
+                connecting = asyncio.create_task(self._connected_anew())
+                connection = await asyncio.shield(connecting)
             try:
                 result = await work(connection)
             except (ReactorMemoryError, asyncpg.PostgresError):
@@ -55,7 +63,10 @@ class PostgresPool:
             is_usable = True
             return result
         finally:
-            self._give_back(connection, is_usable=is_usable)
+            if connection is None and connecting is not None:
+                self._go_on_with(self._arrive(connecting))
+            else:
+                self._give_back(connection, is_usable=is_usable)
 
     async def _connected_anew(self) -> Connection:
         connection = await self._connect()
@@ -78,9 +89,25 @@ class PostgresPool:
             self._idle.append(connection)
             self._slots.release()
         else:
-            leaving = asyncio.get_running_loop().create_task(self._leave(connection))
-            self._leaving.add(leaving)
-            leaving.add_done_callback(self._leaving.discard)
+            self._go_on_with(self._leave(connection))
+
+    def _go_on_with(self, work: Coroutine[Any, Any, None]) -> None:
+        """After whoever asked for it has left. The connection counts meanwhile."""
+        going_on = asyncio.get_running_loop().create_task(work)
+        self._leaving.add(going_on)
+        going_on.add_done_callback(self._leaving.discard)
+
+    async def _arrive(self, connecting: asyncio.Task[Connection]) -> None:
+        """A connection of which nobody waits any more is for the next one: cut off while it opens, the driver leaves an
+        error behind that nobody hears.
+        """
+        connection: Connection | None = None
+        try:
+            with suppress(Exception):
+                async with asyncio.timeout(_ARRIVAL_SECONDS):
+                    connection = await connecting
+        finally:
+            self._give_back(connection, is_usable=True)
 
     async def _leave(self, connection: Connection) -> None:
         try:

@@ -25,6 +25,7 @@ from reactor_memory.database.blocking_calls import aside, may_block
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
+from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
 from reactor_memory.database.schema import (
@@ -38,7 +39,13 @@ from reactor_memory.database.schema import (
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
 from reactor_memory.database.statements import Statements
-from reactor_memory.errors import ReactorMemoryError, StoreClosedError, StoreError, StoreUnavailableError
+from reactor_memory.errors import (
+    ReactorMemoryError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 
 InlineReads: TypeAlias = Literal["auto", "always", "never"]
 
@@ -89,12 +96,14 @@ class SqliteDatabase(Database):
         self._address = ""
         self._copy: TemporaryDirectory[str] | None = None
         self._writes = GroupedWrites(self._commit, grace_seconds=GRACE_SECONDS)
+        self._process = Process()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         if self._reader is not None:
             return
+        self._process = Process()
         ends = end_of_call(self._timeout_seconds)
         with translated():
             try:
@@ -165,6 +174,8 @@ class SqliteDatabase(Database):
         return session
 
     async def close(self) -> None:
+        if not self._process.is_this:
+            return
         ends = end_of_call(self._timeout_seconds)
         with anyio.CancelScope(shield=True):
             try:
@@ -189,6 +200,7 @@ class SqliteDatabase(Database):
     # -- the verbs ----------------------------------------------------------------------------------------------
 
     async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._process.check()
         ends = end_of_call(self._timeout_seconds)
         with translated():
             if self._inline is not None and self._may_read_inline(operation):
@@ -232,6 +244,12 @@ class SqliteDatabase(Database):
         self._for_writing()
         return await self._writes.put(write, request, ends)
 
+    async def checkpoint(self) -> bool:
+        ends = end_of_call(self._timeout_seconds)
+        writer = self._for_writing()
+        with translated():
+            return await writer.run(lambda: writer.session.checkpoint(ends), ends, writes=True)
+
     # -- how they run -------------------------------------------------------------------------------------------
 
     async def _on(self, thread: SqliteThread | None, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:
@@ -241,6 +259,7 @@ class SqliteDatabase(Database):
         return await thread.run(lambda: session.run(begin, steps, ends), ends, writes=begin is WRITE)
 
     def _for_writing(self) -> SqliteThread:
+        self._process.check()
         if self._writer is not None:
             return self._writer
         if self.is_read_only and self._reader is not None:
@@ -267,6 +286,7 @@ class SqliteDatabase(Database):
 
     async def _opened_scanner(self) -> SqliteThread:
         """A connection of its own for what may take long, opened when it is first needed."""
+        self._process.check()
         async with self._scanner_lock:
             if self._reader is None:
                 raise StoreClosedError
@@ -291,7 +311,7 @@ def _write_all(session: SqliteSession, batch: Sequence[Waiting], ends: float) ->
         return session.transact(WRITE, lambda: [_write(session, waiting) for waiting in batch], ends)
     except Exception as error:
         outcome = _as_outcome(error)
-        if len(batch) == 1 or isinstance(outcome, StoreUnavailableError):
+        if len(batch) == 1 or isinstance(outcome, StoreUnavailableError | StoreFullError):
             return [outcome] * len(batch)
         return [_write_all(session, [waiting], ends)[0] for waiting in batch]
 
@@ -306,20 +326,27 @@ def _write(session: SqliteSession, waiting: Waiting) -> object:
         return refusal
 
 
-def _as_outcome(error: Exception) -> StoreError:
+def _as_outcome(error: Exception) -> ReactorMemoryError:
+    if isinstance(error, ReactorMemoryError):
+        return error
     outcome = translate(error)
     outcome.__cause__ = error if isinstance(error, sqlite3.Error) else None
     return outcome
+
+
+def check_place(path: Path) -> None:
+    """Raises `StoreUnavailableError` where no file can be made."""
+    if path.is_dir():
+        raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise StoreUnavailableError(f"store: the folder {path.parent} does not exist; make it, or name another file")
 
 
 def _created(path: Path, mode: int) -> str:
     """The address of the file, which is made empty: SQLite takes that for a new database. If it cannot be made although
     its folder exists, SQLite reports why.
     """
-    if path.is_dir():
-        raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise StoreUnavailableError(f"store: the folder {path.parent} does not exist; make it, or name another file")
+    check_place(path)
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         path.chmod(mode)  # past the umask, which may take bits away

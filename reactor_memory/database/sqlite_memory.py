@@ -21,6 +21,7 @@ from reactor_memory.database.blocking_calls import aside, may_block
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import timed_out, translated
+from reactor_memory.database.forks import Process
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
 from reactor_memory.database.schema import prepared_schema
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS
@@ -56,9 +57,11 @@ class MemoryDatabase(Database):
         self._timeout_seconds = timeout_seconds
         self._lock = threading.Lock()
         self._session: SqliteSession | None = None
+        self._process = Process()
 
     async def open(self) -> None:
         if self._session is None:
+            self._process = Process()
             self._session = await aside(self._made)
 
     def _made(self) -> SqliteSession:
@@ -66,7 +69,7 @@ class MemoryDatabase(Database):
 
     async def close(self) -> None:
         session = self._session
-        if session is None:
+        if session is None or not self._process.is_this:
             return
         with anyio.CancelScope(shield=True):
             try:
@@ -83,6 +86,7 @@ class MemoryDatabase(Database):
         return await self._run(READ, lambda: operation(*args, **kwargs))
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._process.check()
         ends = end_of_call(self._timeout_seconds)
 
         def work(session: SqliteSession) -> T:
@@ -109,6 +113,7 @@ class MemoryDatabase(Database):
         return await self._do(lambda session: session.run(begin, steps, ends), ends)
 
     async def _do(self, work: Callable[[SqliteSession], T], ends: float) -> T:
+        self._process.check()
         with translated():
             if not may_block() or not self._lock.acquire(blocking=False):
                 return await anyio.to_thread.run_sync(self._locked, work, ends)

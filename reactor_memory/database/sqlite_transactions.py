@@ -15,6 +15,8 @@ from reactor_memory.database.statements import SqliteQuery
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+_READERS_MILLISECONDS = 250
+"""How long a checkpoint, which holds up writers, waits for each kind of readers."""
 _VM_STEPS = 20_000
 """Instructions of SQLite between two looks at the clock: a few milliseconds."""
 
@@ -112,6 +114,16 @@ class SqliteSession:
             return work()
         finally:
             self.pragma("synchronous = FULL")
+
+    def checkpoint(self, ends: float) -> bool:
+        """Empty the log into the file. SQLite itself waits for readers, as no writer may begin meanwhile: those that
+        come read the file. Whether all of it is empty: not while somebody reads for longer.
+        """
+        self.pragma(f"busy_timeout = {_READERS_MILLISECONDS}")
+        try:
+            return not self.repeat(lambda: self.pragma("wal_checkpoint(TRUNCATE)"), ends)
+        finally:
+            self.pragma("busy_timeout = 0")
 
     def pragma(self, pragma: str) -> object:
         row = self.connection.execute(f"PRAGMA {pragma}").fetchone()

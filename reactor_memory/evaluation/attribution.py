@@ -26,8 +26,9 @@ WORDS_OF_A_SENTENCE = 2
 """A part with so many words in lower case beside the value says what it is about in words."""
 LEAST_LABEL = 2
 """Characters of the shortest label."""
+MOST_LABEL = 60
 
-_LABELLED = re.compile(r"\s*([^=:;]{1,60}?)\s*(?:=|: )\s*(.+)")
+_AFTER_LABEL = re.compile(r"[=:;]")
 _TITLED = re.compile(r"([^=:;]{1,100}): +(?=\S)(.*)")
 _MARKS = re.compile(r" \((?:tool|failed|superseded|cancelled)\)")
 _CHANGED = re.compile(r"(?:^| )then ")
@@ -111,9 +112,17 @@ def is_clear(record: Record) -> bool:
 
 
 def _part(piece: str, column: str) -> Part:
-    labelled = _LABELLED.fullmatch(piece)
-    label, text = labelled.groups() if labelled else (column, piece)
+    label, text = _labelled(piece) or (column, piece)
     return Part(words_of(label) if len(label) >= LEAST_LABEL else frozenset(), text.strip())
+
+
+def _labelled(piece: str) -> tuple[str, str] | None:
+    """A label and its text, of "label=text" or "label: text"."""
+    sign = _AFTER_LABEL.search(piece)
+    if sign is None or not piece.startswith(("=", ": "), sign.start()):
+        return None
+    label, text = piece[: sign.start()].strip(), piece[sign.end() :].strip()
+    return (label, text) if text and 0 < len(label) <= MOST_LABEL else None
 
 
 def _says_of_what(probe: Probe, unit: Unit, said: Keys) -> bool:

@@ -27,7 +27,9 @@ def _set(words: str) -> frozenset[str]:
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:/@-][^\W_]+)*")
-_SPEAKER = re.compile(r"\s*(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agreed|told)(?: #\d+)?:\s+)", re.IGNORECASE)
+_SPEAKER = re.compile(
+    r"(?<!\s)\s*+(?:([-*•])\s+|(?:the )?(?:user|assistant|model|agreed|told)(?: #\d+)?:\s+)", re.IGNORECASE
+)
 _LATIN = re.compile(r"[A-Za-z]")
 _CLOCK = re.compile(r"\d+:\d+|\d*[ap]m", re.IGNORECASE)
 _HOUR = re.compile(r"\d ?am\W*$", re.IGNORECASE)

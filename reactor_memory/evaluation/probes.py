@@ -7,12 +7,14 @@ the detail itself. A detail that was corrected must not be shown as it was befor
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from reactor_memory.core.context.context import Context
 from reactor_memory.evaluation.units import message_unit
 from reactor_memory.models import Message, Value
+from reactor_memory.text.borders import joins
 
 _MARKED = re.compile(r"\((?:failed|superseded|cancelled)\)")
 _RETRACTED = re.compile(
@@ -81,7 +83,7 @@ def is_about(text: str, probe: Probe) -> bool:
 
 
 def holds(text: str, forms: Iterable[str]) -> bool:
-    """Whether one of the forms stands in a text, on word borders."""
+    """Whether one of the forms stands in a text, on the borders of words as their script has them."""
     folded = _folded(text)
     return any(next(_occurrences(folded, _folded(form)), None) is not None for form in forms)
 
@@ -100,11 +102,14 @@ def _last_current(text: str, forms: Iterable[str]) -> int:
 
 
 def _occurrences(text: str, form: str) -> Iterator[re.Match[str]]:
-    """On word borders: 13 is not in 130."""
-    if form and form in text:
-        yield from re.finditer(rf"(?<!\w){re.escape(form)}(?!\w)", text)
+    """On the borders of words: 13 is not in 130. A script without spaces has one everywhere."""
+    if not form or form not in text:
+        return
+    for found in re.finditer(re.escape(form), text):
+        if not joins(text[found.start() - 1 : found.start()], form[0]) and not joins(form[-1], text[found.end() :][:1]):
+            yield found
 
 
 @lru_cache(maxsize=4096)
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())

@@ -17,7 +17,7 @@ from reactor_memory.text.words import read_sentences
 
 MAX_LINE_CHARACTERS = 400
 
-_FIELD = re.compile(r"(\w+)=")
+_FIELD = re.compile(r"(?<!\w)(\w++)=")
 
 
 class SentenceSummarizer:

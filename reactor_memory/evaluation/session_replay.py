@@ -27,9 +27,10 @@ from reactor_memory.models.ledger import Usage
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.sections import Price
 
-Questions: TypeAlias = Literal["off", "on"]
-"""``off``: nothing is recalled, and one context answers for all probes. ``on``: turns recall as by default, and each
-probe's question is the message to come and the query of a context of its own.
+Questions: TypeAlias = Literal["message", "query", "off"]
+"""``message``: turns recall as by default, and each probe's question is the message to come of a context of its own, as
+a user asks it. ``query``: the question is the query of that context, too. ``off``: nothing is recalled, and one context
+answers for all probes.
 """
 
 Advance: TypeAlias = Callable[[int], None]
@@ -172,7 +173,8 @@ class _Replay:
                 tally.add_anew((await self._load(case.budget - 1, None, ""))[0])
             return
         for probe in self._session.probes:
-            context, microseconds = await self._load(case.budget, Message.user(probe.question), probe.question)
+            query = probe.question if case.questions == "query" else None
+            context, microseconds = await self._load(case.budget, Message.user(probe.question), query)
             tally.add(context, microseconds)
             self._look_for([probe], probe, context, case, tally)
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
-import zlib
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import IO, NamedTuple, TypeVar, cast, get_args
 
@@ -18,12 +14,15 @@ import msgspec
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.models import JsonObject, Message, Role, ToolCall, Visibility
+from reactor_memory.text import bounded_json
+from reactor_memory.text.bounded_files import UnreadableError, opened
+from reactor_memory.text.bounded_json import UNLIMITED, too_long
 
 T = TypeVar("T")
 
-UNLIMITED = -1
+MOST_BLANK_LINES = 10_000
+"""Each costs as much time as a line that says something."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ALLOWED = {"role": get_args(Role), "visibility": get_args(Visibility)}
@@ -75,6 +74,7 @@ class Line(NamedTuple):
     session_id: str
     messages: tuple[Message, ...]
     probes: Callable[[], tuple[Probe, ...]]
+    title: str | None = None
 
 
 def read_lines(path: Path, *, max_bytes: int = UNLIMITED) -> Iterator[Line]:
@@ -83,30 +83,29 @@ def read_lines(path: Path, *, max_bytes: int = UNLIMITED) -> Iterator[Line]:
     Raises `ImportFormatError` with the file and the line for the first line that is not in the format, or longer than
     `max_bytes`; of such a line no more than that is read.
     """
-    return (_line(where, text) for where, text in _read_texts(path, max_bytes))
+    return (_line(where, text, max_bytes) for where, text in _read_texts(path, max_bytes))
 
 
 def read_unread(path: Path, *, max_bytes: int = UNLIMITED) -> Iterator[tuple[str, Callable[[], Line]]]:
     """The ids of the sessions of a file, each with what reads the rest of its line."""
     return (
-        (_decoded(where, text, _head).id, partial(_line, where, text)) for where, text in _read_texts(path, max_bytes)
+        (_decoded(where, text, _head, max_bytes).id, partial(_line, where, text, max_bytes))
+        for where, text in _read_texts(path, max_bytes)
     )
 
 
 def _read_texts(path: Path, max_bytes: int) -> Iterator[tuple[str, bytes]]:
-    where = str(path)
+    where, blank = str(path), 0
     try:
-        with open_file(path) as file:
+        with opened(path) as file:
             for number, text in enumerate(_texts(file, max_bytes), start=1):
                 where = f"{path}:{number}"
-                if 0 <= max_bytes < len(text):
-                    raise ImportFormatError(where, f"has more than {max_bytes} bytes (limits.max_session_bytes)")
+                blank += text.isspace()
+                _check_line(text, blank, max_bytes)
                 if not text.isspace():
                     yield where, text
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ImportFormatError(where, "the compressed file is damaged or not complete") from None
-    except OSError as error:
-        raise ImportFormatError(where, f"cannot be read: {error.strerror or type(error).__name__}") from None
+    except UnreadableError as error:
+        raise ImportFormatError(where, str(error)) from None
 
 
 def _texts(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
@@ -116,31 +115,11 @@ def _texts(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
         yield text
 
 
-def open_file(path: Path) -> IO[bytes]:
-    """The bytes of a file as UTF-8, unpacked if they are gzip, without the mark that some editors put before them."""
-    with path.open("rb") as file:
-        packed = file.read(2) == _GZIP_MAGIC
-    opened = cast("IO[bytes]", gzip.open(path) if packed else path.open("rb"))  # noqa: SIM115 (who asks closes it)
-    mark = opened.read(3)
-    if mark[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
-        with opened:
-            return BytesIO((mark + opened.read()).decode("utf-16", "replace").encode())
-    if mark != BOM_UTF8:
-        opened.seek(0)
-    return opened
-
-
-def first_bytes(path: Path) -> bytes:
-    """The beginning of a file. Empty for a file that cannot be read: who reads it says why."""
-    try:
-        with open_file(path) as file:
-            return file.read(_FIRST)
-    except (OSError, EOFError, zlib.error):
-        return b""
-
-
-_FIRST = 1 << 20
-"""Bytes of a file that say what it is."""
+def _check_line(text: bytes, blank: int, max_bytes: int) -> None:
+    if 0 <= max_bytes < len(text):
+        raise too_long(max_bytes)
+    if blank > MOST_BLANK_LINES:
+        raise UnreadableError(f"is blank, as {MOST_BLANK_LINES} lines before it are")
 
 
 def to_line(session_id: str, messages: Iterable[Message], probes: Iterable[Probe] = ()) -> bytes:
@@ -192,20 +171,20 @@ def to_message(record: MessageRecord) -> Message:
     )
 
 
-def _line(where: str, text: bytes) -> Line:
-    transcript = _decoded(where, text, _transcript)
+def _line(where: str, text: bytes, max_bytes: int) -> Line:
+    transcript = _decoded(where, text, _transcript, max_bytes)
     messages = tuple(_message(where, number, record) for number, record in enumerate(transcript.messages))
     return Line(where, transcript.id, messages, partial(_decoded_probes, where, bytes(transcript.probes)))
 
 
 def _decoded_probes(where: str, text: bytes) -> tuple[Probe, ...]:
-    return _decoded(where, text, _probes) if text else ()
+    return _decoded(where, text, _probes, UNLIMITED) if text else ()
 
 
-def _decoded(where: str, text: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+def _decoded(where: str, text: bytes, decoder: msgspec.json.Decoder[T], max_bytes: int) -> T:
     try:
-        return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return bounded_json.decoded(text, decoder, max_bytes)
+    except (UnreadableError, msgspec.ValidationError) as error:
         raise ImportFormatError(where, problem_of(error, _ALLOWED)) from None
 
 
@@ -220,7 +199,7 @@ def _message(where: str, number: int, record: MessageRecord) -> Message:
 def problem_of(error: Exception, allowed: Mapping[str, Sequence[str]] | None = None) -> str:
     """What is wrong, without the text that is wrong. `allowed`: by key, the values that are."""
     if not isinstance(error, msgspec.ValidationError):
-        return "is not valid JSON"
+        return str(error)
     problem, separator, path = str(error).rpartition(" - at ")
     if separator and problem.startswith("Invalid enum value"):
         values = (allowed or {}).get(path.strip("`").rpartition(".")[2])

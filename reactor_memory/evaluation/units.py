@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -13,8 +12,6 @@ from reactor_memory.models import JsonObject, Message
 
 MAX_LINE_CHARACTERS = 400
 """A longer line of a memory block is no unit: everything in one line would always be found."""
-
-_HEADER = re.compile(r"[^=]*\(([^()]*;[^()]*)\):$")
 
 
 class Unit(NamedTuple):
@@ -50,9 +47,11 @@ def lines_as_units(lines: Iterable[str]) -> Iterator[Unit]:
 
 
 def columns_of(line: str) -> tuple[str, ...]:
-    """The names of the columns in a header; empty if it is none."""
-    header = _HEADER.fullmatch(line)
-    return tuple(name.strip() for name in header.group(1).split(";")) if header else ()
+    """The names of the columns in a header, "Bookings (hotel; day):"; empty if it is none."""
+    title, opened, names = line.removesuffix("):").rpartition("(")
+    if not (line.endswith("):") and opened and ";" in names) or "=" in title or ")" in names:
+        return ()
+    return tuple(name.strip() for name in names.split(";"))
 
 
 def context_units(context: Context) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ class Message(Value, frozen=True, kw_only=True):
     """One entry of the log.
 
     `parts` are opaque content parts (images, files, reasoning with signatures), kept whole or dropped whole.
-    `created_at` is the time of the event in microseconds UTC; a store fills it when it is None. It orders nothing.
+    `created_at` is the time of the event in microseconds UTC; a save fills it when it is None. It orders nothing. Of an
+    imported message nobody may know it: then it stays None, and memory gives no dates to what the message says.
     `seq`, `message_id`, `token_count` and `tokenizer` are set by the store and ignored when saving.
     """
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast, overload
 import msgspec
 
 from reactor_memory.models import Value
+from reactor_memory.models.excerpts import Excerpt
 
 if TYPE_CHECKING:
     from reactor_memory.models.ledger import Form
@@ -90,7 +91,7 @@ class Layout(Value, frozen=True, kw_only=True):
     It stays the same between evictions, so that everything left of the window is the same bytes turn after turn.
     `fact_tokens` and `narrative_tokens` are what the two blocks cost as messages, overhead included; `left_out` counts
     the lines for which there was no room, `floor` is the rank (value, seq) that a line of facts needs,
-    `form` how shortly facts are told.
+    `form` how shortly facts are told. `excerpts` are the messages of the window that it does not show whole.
     `seq` is the length of the session when it was made, `epoch` the one of the summary that it was made from: with
     another epoch the layout shows something that went out of view since, and must not be used.
     """
@@ -106,3 +107,8 @@ class Layout(Value, frozen=True, kw_only=True):
     form: Form = "full"
     covered_seq: int = 0
     epoch: int = 0
+    excerpts: tuple[Excerpt, ...] = ()
+
+    @property
+    def memory_tokens(self) -> int:
+        return self.fact_tokens + self.narrative_tokens

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models import Role, Value
 
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
@@ -185,10 +186,11 @@ class Summary(SummaryHead, frozen=True, kw_only=True):
         return SummaryHead(**{name: getattr(self, name) for name in SummaryHead.__struct_fields__})
 
     def facts(self) -> tuple[Fact, ...]:
-        return _FACTS.decode(self.facts_json)
+        """Raises `StoreCorruptError`, as `spare` does."""
+        return _facts_of(self.facts_json)
 
     def spare(self) -> tuple[Fact, ...]:
-        return _FACTS.decode(self.spare_json)
+        return _facts_of(self.spare_json)
 
     @property
     def is_empty(self) -> bool:
@@ -197,6 +199,13 @@ class Summary(SummaryHead, frozen=True, kw_only=True):
 
 
 _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
+
+
+def _facts_of(stored: str) -> tuple[Fact, ...]:
+    try:
+        return _FACTS.decode(stored)
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        raise StoreCorruptError("store: the facts of a summary are damaged; they are made again from the log") from None
 
 
 def facts_to_json(facts: tuple[Fact, ...]) -> str:
@@ -242,13 +251,15 @@ class Ledger(Value, frozen=True, kw_only=True):
     the order in which they did: `facts` are as the messages state them (`amendment_fold` of the feature facts).
 
     `posted` is the posted summary that rules: of those whose messages the branch shows the one that reaches furthest,
-    of equals the newest.
+    of equals the newest. `is_damaged`: some facts could not be read, and are left out until their segments are
+    read again.
     """
 
     segments: tuple[Segment, ...] = ()
     facts: tuple[Fact, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
     posted: PostedSummary | None = None
+    is_damaged: bool = False
 
     @property
     def covered_seq(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reactor_memory.models import Message, Pin, Session, Value
+from reactor_memory.models import LARGEST, Message, Pin, Session, Value
 
 if TYPE_CHECKING:
     from reactor_memory.models.block_lines import Layout
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AppendRequest(Value, frozen=True, kw_only=True):
-    """Messages to append as one batch. The messages are checked, counted and have a `message_id` and `created_at`.
+    """Messages to append as one batch. The messages are checked, counted and have a `message_id`.
 
     `fingerprint` identifies the content of the batch; it is stored when `idempotency_key` is given. `work_every`:
     when the append carries the session past a multiple of this many messages, the row of its background work
@@ -42,8 +42,9 @@ class ContextQuery(Value, frozen=True, kw_only=True):
 
     At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
     `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
-    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. `budget` and
-    `settings_fingerprint` name the layout.
+    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. Of a long message no more than
+    `max_message_tokens` count, since a context need not show more of it. `budget` and `settings_fingerprint` name the
+    layout.
 
     Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
     the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
@@ -56,6 +57,7 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     trigger_message_count: int | None = None
     max_messages: int = 0
     max_tokens: int = 0
+    max_message_tokens: int = LARGEST
     overhead: int = 4
     budget: int = 0
     settings_fingerprint: str = ""
@@ -66,6 +68,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins in their order. The
     summary is a `Summary` if facts were asked for, else its head.
 
+    `leading` are the system messages that the session begins with, from message 1 on: every context shows them.
     `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
     them.
     """
@@ -75,6 +78,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary: SummaryHead | None = None
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
+    leading: tuple[Message, ...] = ()
     ranges: tuple[RangeSummary, ...] = ()
 
 
@@ -92,10 +96,24 @@ class Withdrawn(Value, frozen=True, kw_only=True):
 
 
 class ErasedBranch(Value, frozen=True, kw_only=True):
-    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log."""
+    """A branch that showed erased messages: those of the `ranges` of seq, ends included, in the order of the log.
+    `is_emptied`: it shows no message any more.
+    """
 
     session: Session
     ranges: tuple[tuple[int, int], ...]
+    is_emptied: bool = False
+
+
+class DeletedSessions(Value, frozen=True, kw_only=True):
+    """Which sessions were deleted now. `is_scrubbed`: what was to go at once has left the files of the database, and
+    where else it was kept. If not, nobody is shown it, `left` names where it is, and background work goes on until it
+    is gone.
+    """
+
+    session_ids: tuple[str, ...]
+    is_scrubbed: bool = True
+    left: tuple[str, ...] = ()
 
 
 class StoreHealth(Value, frozen=True, kw_only=True):
@@ -116,6 +134,9 @@ FORGET = "forget"
 
 ERASE_USER = "erase_user"
 """The kind of the erasure of a user's groups, each under its root."""
+
+SCRUB = "scrub"
+"""The kind of the work that is left in the files of the database after something was destroyed: of no conversation."""
 
 INDEX_SEARCH = "index"
 """The kind of background work that makes new messages searchable by their words."""

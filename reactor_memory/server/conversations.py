@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from litestar import Controller, Response, delete, get, patch, post
+from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.features.sharing import bodies
@@ -75,10 +76,22 @@ class ConversationController(Controller):
         """Give it another title; for writers."""
         return serializers.conversation(await self.conversations.rename(principal, conversation_id, data.title))
 
-    @delete("/{conversationId:str}", operation_id="deleteConversation")
-    async def delete_conversation(self, principal: Caller, conversation_id: ConversationId) -> None:
-        """Delete a root with all its forks, a fork with those below it; for managers. It can be restored for a time."""
-        await self.conversations.delete(principal, conversation_id)
+    @delete(
+        "/{conversationId:str}",
+        operation_id="deleteConversation",
+        status_code=202,
+        responses={204: ResponseSpec(None, description="Deleted; nothing is left of what was to go at once.")},
+    )
+    async def delete_conversation(
+        self, principal: Caller, conversation_id: ConversationId
+    ) -> Response[bodies.Deletion | None]:
+        """Delete a root with all its forks, a fork with those below it; for managers. It can be restored for a time.
+        Answered with 202 if that time is none and some of it is not gone yet.
+        """
+        gone = await self.conversations.delete(principal, conversation_id)
+        if gone.is_scrubbed:
+            return Response(None, status_code=204)
+        return Response(bodies.Deletion(is_scrubbed=False, left=list(gone.left)), status_code=202)
 
     @post("/{conversationId:str}/restore", operation_id="restoreConversation", status_code=200)
     async def restore_conversation(

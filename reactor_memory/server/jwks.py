@@ -16,6 +16,8 @@ import jwt
 import msgspec
 
 from reactor_memory.models import Value
+from reactor_memory.text.bounded_json import decoded
+from reactor_memory.wiring.service_sections import LARGEST_SET_BYTES
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
@@ -28,7 +30,6 @@ VerifyingKey: TypeAlias = Any
 
 WEAKEST_RSA_BITS, LARGEST_RSA_BITS = 2048, 8192
 MOST_KEYS = 100
-LARGEST_SET_BYTES = 256 * 1024
 
 _NUMBERS = {"RS256": ("n", "e"), "ES256": ("x", "y")}
 _KINDS = {"RS256": {"kty": "RSA"}, "ES256": {"kty": "EC", "crv": "P-256"}}
@@ -188,7 +189,7 @@ def keys_of(document: bytes, algorithm: Algorithm) -> Mapping[str, VerifyingKey]
     Raises `ValueError` if there is none.
     """
     keys: dict[str, VerifyingKey] = {}
-    for entry in _KEY_SET.decode(document).keys:
+    for entry in decoded(document, _KEY_SET, LARGEST_SET_BYTES).keys:
         key = _key_of(entry, algorithm)
         if key is not None:
             keys.setdefault(str(entry.get("kid", "")), key)

@@ -18,9 +18,9 @@ from litestar.types.empty import Empty
 from reactor_memory.server import problems
 from reactor_memory.server.problems import ProblemError, explained, invalid
 
-_PLACE = re.compile(r" - at `\$\.?(.*?)`$")
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
-_MISSING = re.compile(r"Object missing required field `(.*)`$")
+_PLACE = " - at `$"
+_UNKNOWN = "Object contains unknown field `"
+_MISSING = "Object missing required field `"
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
@@ -63,10 +63,9 @@ def decode(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
 
 
 def _misfit(text: str, decoder: msgspec.json.Decoder[Any]) -> ProblemError:
-    place = _PLACE.search(text)
-    field = place.group(1) if place else ""
-    problem = _PLACE.sub("", text)
-    for pattern, tells in ((_UNKNOWN, "is no field of this request"), (_MISSING, "is missing")):
-        if named := pattern.search(problem):
-            return invalid(f"{field}.{named.group(1)[:100]}".lstrip("."), tells)
+    problem, _, place = text.rpartition(_PLACE) if _PLACE in text else (text, "", "")
+    field = place.removesuffix("`").removeprefix(".")
+    for begin, tells in ((_UNKNOWN, "is no field of this request"), (_MISSING, "is missing")):
+        if problem.startswith(begin):
+            return invalid(f"{field}.{problem.removeprefix(begin).removesuffix('`')[:100]}".lstrip("."), tells)
     return invalid(field or "body", explained(problem, decoder.type, field))

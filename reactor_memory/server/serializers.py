@@ -64,6 +64,7 @@ def _summary_fields(shown: sharing.Conversation) -> dict[str, Any]:
         "updated_at": time(session.updated_at),
         "last_message_preview": shown.preview or None,
         "access_level": shown.access_level or "reader",
+        "is_damaged": True if shown.is_damaged else UNSET,
     }
 
 
@@ -94,11 +95,16 @@ def message(shown: Message, conversation_id: str) -> bodies.Message:
         metadata=_own(metadata) if metadata else metadata,
         parent_message_id=metadata.get(PARENT_MESSAGE_ID),
         user_id=shown.author_id if shown.role == "user" else None,
-        created_at=time(shown.created_at or 0),
+        created_at=time(_stored_at(shown) if shown.created_at is None else shown.created_at),
         tool_calls=_tool_calls(shown),
         tool_call_id=_given(shown.tool_call_id),
         name=_given(shown.name),
     )
+
+
+def _stored_at(message: Message) -> int:
+    """When a message was stored, as its id says: of one that was imported without a time."""
+    return int((message.message_id or "0").replace("-", "")[:12], 16) * 1000
 
 
 def context(shown: SharedContext) -> bodies.ConversationContext:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from litestar import Litestar, Request, Response
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, PermissionDeniedException, ValidationException
 from litestar.static_files import create_static_files_router  # pyright: ignore[reportUnknownVariableType]
 
 from reactor_memory.errors import ReactorMemoryError, SessionError, SessionNotFoundError
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
 LARGEST_FILE = 256 * 1024**2
+PAGE_TOKEN = "page_token"  # noqa: S105 (the name of a field)
 
 
 def create_app(studio: Studio) -> Litestar:
@@ -33,7 +34,13 @@ def create_app(studio: Studio) -> Litestar:
     def provide() -> Studio:
         return studio
 
+    async def require_page(request: Request[Any, Any, Any]) -> None:
+        """Raises `PermissionDeniedException` for a form that is from no page."""
+        if request.method == "POST" and not studio.pages.is_from_a_page((await request.form()).get(PAGE_TOKEN)):
+            raise PermissionDeniedException("This form is from no page of this Studio. Reload the page, and try again.")
+
     return Litestar(
+        before_request=require_page,
         route_handlers=[
             sessions,
             session_page,
@@ -69,6 +76,13 @@ def _error_page(studio: Studio) -> Callable[[Request[Any, Any, Any], Exception],
     return handler
 
 
+def _wrong_value(found: dict[str, str]) -> str:
+    """What is wrong with a value of an address or of a form, by its name."""
+    message = found.get("message", "")
+    problem = "must be a whole number" if "int" in message and "got" in message else message[:1].lower() + message[1:]
+    return f"{found.get('key', 'a value')}: {problem}"
+
+
 def _problem_of(error: Exception) -> tuple[int, str]:
     if isinstance(error, SessionNotFoundError):
         return 404, "There is no session with this id."
@@ -76,6 +90,8 @@ def _problem_of(error: Exception) -> tuple[int, str]:
         return 409, str(error)
     if isinstance(error, ReactorMemoryError):
         return 400, str(error)
+    if isinstance(error, ValidationException):
+        return 400, "; ".join(map(_wrong_value, cast("list[dict[str, str]]", error.extra or []))) or error.detail
     if isinstance(error, HTTPException):
         return error.status_code, error.detail or "This cannot be answered."
     log.error("a page failed", extra={"reason": type(error).__name__})

@@ -104,8 +104,9 @@ async def _pieces(studio: Studio, said: Said) -> AsyncGenerator[str]:
     owner = await studio.owner_of(said.id) if await _exists(studio, said.id) else said.user or None
     container = studio.memory.container
     system = container.settings().chat.system or None
+    budget = await studio.budget_of(said.id, None)
     async with (
-        studio.memory.turn(said.id, Message.user(said.text), user_id=owner, system=system) as turn,
+        studio.memory.turn(said.id, Message.user(said.text), user_id=owner, system=system, budget=budget) as turn,
         aclosing(container.chat_model().stream(turn.messages(), system=system)) as pieces,
     ):
         async for piece in turn.stream(pieces):

@@ -34,7 +34,7 @@ BESIDE: Mapping[str, str] = {
     "take_last": "what take-last would give",
     "before": "what changed since the turn before",
 }
-LEAST, MOST, STEP = 250, 32_000, 250
+MOST = 10_000_000
 """Of the slider, in tokens."""
 
 BAR = 1000
@@ -88,8 +88,9 @@ async def context_page(
 ) -> Response[str]:
     """The context for `message` in `budget` tokens, or with which message `turn` was answered. Stores nothing."""
     session = await studio.session(id)
+    last = await studio.budget_of(session.session_id, None)
     turns = await _turns_around(studio, session, turn)
-    view = await _view(studio, session, message, budget, turn)
+    view = await _view(studio, session, message, last if budget is None else budget, turn)
     before = await _before(studio, session, turns["before"], view) if beside == "before" else None
     counter = studio.memory.container.message_counter()
     overhead = view.report.overhead if view.report else 0
@@ -98,6 +99,7 @@ async def context_page(
         "session": session,
         "message": message,
         "budget": view.budget,
+        "last_budget": last,
         "turn": turn,
         "turns": turns,
         "form": form,
@@ -115,9 +117,7 @@ async def context_page(
         "taken": await _take_last(studio, session, view) if beside == "take_last" else None,
     }
     part = "context" if request.headers.get("x-fragment") == "context" else None
-    return await studio.pages.show(
-        "context.html", part=part, forms=FORMS, besides=BESIDE, slider=(LEAST, MOST, STEP), **values
-    )
+    return await studio.pages.show("context.html", part=part, forms=FORMS, besides=BESIDE, most=MOST, **values)
 
 
 async def _view(studio: Studio, session: Session, message: str, budget: int | None, turn: int | None) -> View:

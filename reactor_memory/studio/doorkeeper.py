@@ -1,7 +1,8 @@
 """Who may look: whoever opened the printed address once, from this machine, under this machine's own name.
 
 A page of another site can neither read the Studio (Host is checked, against DNS rebinding; the cookie is of this site
-only) nor change anything (a POST has to come from a page of the Studio).
+only) nor change anything (a POST has to come from a page of the Studio, and `app` wants the token of one). No server on
+another port of this machine gets the cookie: `hosts` gives each run a host of its own.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ ENTERED = b"""<!doctype html><html lang="en"><meta charset="utf-8"><meta http-eq
 class Doorkeeper:
     """An ASGI application in front of another.
 
-    `hosts` are the names under which it answers, such as ``127.0.0.1:8765``. The token works once; the browser that
-    brings it is known by a cookie afterwards, as long as the process runs.
+    `host` is the only name under which it answers, with its port, such as ``127.31.2.77:8765``. The token works once;
+    the browser that brings it is known by a cookie afterwards, as long as the process runs.
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, host: str) -> None:
         self._app = app
-        self._hosts = hosts
+        self._host = host
         self._token: str | None = secrets.token_urlsafe(24)
         self._known = secrets.token_urlsafe(24)
-        # Browsers send a cookie to every port of a host: another Studio must not lose its own.
+        # Browsers send a cookie to every port of a host: a Studio before this one may have had the same.
         self._cookie = f"studio-{secrets.token_hex(4)}"
 
     @property
@@ -60,7 +61,7 @@ class Doorkeeper:
             return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         guarded = _with_headers(send)
-        if headers.get(b"host", "").lower() not in self._hosts:
+        if headers.get(b"host", "").lower() != self._host:
             await _say(guarded, 421, "This is not the address of the Studio: open the one that the command printed.")
         elif scope["path"] == ENTRY:
             await self._enter(scope, guarded)
@@ -93,7 +94,7 @@ class Doorkeeper:
         return found is not None and hmac.compare_digest(found.value.encode(), self._known.encode())
 
     def _is_own_page(self, headers: dict[bytes, str]) -> bool:
-        return headers.get(b"origin", "") in {f"http://{host}" for host in self._hosts}
+        return headers.get(b"origin", "") == f"http://{self._host}"
 
 
 def _with_headers(send: Send) -> Send:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any
 
 import anyio.to_thread
 from litestar import Request, Response, get, post
@@ -25,6 +26,10 @@ from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.studio.measuring import BUDGETS, STRATEGIES, Evaluation, details_of
 from reactor_memory.studio.rendering import address
 from reactor_memory.studio.studio import Studio
+
+MOST_MESSAGES = 100_000
+MOST_CHARACTERS = 32 * 1024 * 1024
+"""All sessions of a file together are kept while they are evaluated."""
 
 NAMES = {"hierarchical": "Reactor Memory", "take-last": "take-last"}
 
@@ -61,7 +66,7 @@ async def evaluate_session(
     """Replay a session of the store, and look for every number, code, date and time in it."""
     session = await studio.session(data.get("id", "").strip())
     messages = await studio.memory.read_messages(session.session_id, user_id=session.owner_id)
-    details = tuple(details_of(messages))
+    details = await anyio.to_thread.run_sync(lambda: tuple(details_of(messages)))
     if not details:
         raise InvalidInputError("id", "names a session without any number, code or date to look for: choose another")
     labelled = LabelledSession(name=session.session_id, messages=messages, probes=details)
@@ -71,14 +76,14 @@ async def evaluate_session(
 @post("/eval/file")
 async def evaluate_file(
     studio: NamedDependency[Studio],
-    data: Annotated[dict[str, UploadFile], Body(media_type=RequestEncodingType.MULTI_PART)],
+    data: Annotated[dict[str, Any], Body(media_type=RequestEncodingType.MULTI_PART)],
 ) -> Redirect:
     """Replay the sessions of a file (docs/formats.md), LoCoMo or LongMemEval with their probes."""
     file = data.get("file")
-    content = await file.read() if file else b""
-    if file is None or not content:
+    if not (isinstance(file, UploadFile) and file.file.read(1)):
         raise InvalidInputError("file", "is empty: choose a file of sessions in JSON Lines, LoCoMo or LongMemEval")
-    sessions = await anyio.to_thread.run_sync(partial(_read, content))
+    max_bytes = studio.memory.container.settings().limits.max_session_bytes
+    sessions = await anyio.to_thread.run_sync(partial(_read, file.file, max_bytes))
     return _started(studio, file.filename, sessions, labelled=any(session.probes for session in sessions))
 
 
@@ -87,21 +92,31 @@ def _started(studio: Studio, title: str, sessions: Sequence[LabelledSession], *,
     return Redirect(address("/eval", run=run), status_code=303)
 
 
-def _read(content: bytes) -> Sequence[LabelledSession]:
+def _read(content: IO[bytes], max_bytes: int) -> Sequence[LabelledSession]:
     """The sessions of a file; those without probes get the details that they say."""
     with tempfile.TemporaryDirectory(prefix="reactor-memory-") as folder:
         path = Path(folder) / "sessions"
-        path.write_bytes(content)
-        found = [
-            LabelledSession(name=line.session_id, messages=line.messages, probes=line.probes())
-            for line in reader("auto")(path)
-        ]
+        content.seek(0)
+        with path.open("wb") as file:
+            shutil.copyfileobj(content, file)
+        found = list(_labelled(path, max_bytes))
     if any(session.probes for session in found):
         return found
     return [
         LabelledSession(name=each.name, messages=each.messages, probes=tuple(details_of(each.messages)))
         for each in found
     ]
+
+
+def _labelled(path: Path, max_bytes: int) -> Iterator[LabelledSession]:
+    """The sessions of a file. Raises `InvalidInputError` if they are too much to be kept while they are evaluated."""
+    messages = characters = 0
+    for line in reader("auto", max_bytes=max_bytes)(path):
+        messages += len(line.messages)
+        characters += sum(len(message.content) for message in line.messages)
+        if messages > MOST_MESSAGES or characters > MOST_CHARACTERS:
+            raise InvalidInputError("file", "holds too many sessions for this page: use reactor-memory eval")
+        yield LabelledSession(name=line.session_id, messages=line.messages, probes=line.probes())
 
 
 def chart_of(found: Evaluation) -> Markup:

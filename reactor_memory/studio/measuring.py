@@ -27,7 +27,7 @@ KEPT = 20
 """Results that are kept: the newest."""
 
 MOST_DETAILS = 300
-_DETAIL = re.compile(r"(?<![\w-])(?=[\w:.,/-]*\d)[A-Za-z0-9][\w:./-]{2,30}\w(?![\w-])")
+_DETAIL = re.compile(r"(?<![\w-])(?=[\w:.,/-]{0,32}\d)[A-Za-z0-9][\w:./-]{2,30}\w(?![\w-])")
 
 
 @dataclass(kw_only=True)

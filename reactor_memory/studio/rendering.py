@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+import secrets
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -14,16 +16,18 @@ from litestar import MediaType, Response
 
 from reactor_memory.evaluation.markup import Markup, joined, tag
 from reactor_memory.models import ToolCall
+from reactor_memory.text.borders import cut
 from reactor_memory.text.printable import printable
 
 
 class Pages:
     """Renders templates, each in a thread: a page of 10,000 messages must not keep others waiting.
 
-    `shared` is what every page shows.
+    `shared` is what every page shows. Forms that change something carry a token, which only whoever reads a page knows.
     """
 
     def __init__(self, **shared: Any) -> None:
+        self._page_token = secrets.token_urlsafe(24)
         self._templates = Environment(
             loader=PackageLoader("reactor_memory.studio"),
             autoescape=True,
@@ -32,12 +36,17 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        names: dict[str, Any] = {"address": address, "moment": moment, "marked": marked, **shared}
+        own = {"address": address, "moment": moment, "marked": marked, "page_token": self._page_token}
+        names: dict[str, Any] = {**own, **shared}
         for name, value in names.items():
             self._templates.globals[name] = value
         filters: dict[str, Any] = {"clipped": clipped, "called": called}
         for name, value in filters.items():
             self._templates.filters[name] = value
+
+    def is_from_a_page(self, token: object) -> bool:
+        """Whether a form carries the token of a page."""
+        return isinstance(token, str) and hmac.compare_digest(token.encode(), self._page_token.encode())
 
     async def show(self, template: str, *, part: str | None = None, status: int = 200, **values: Any) -> Response[str]:
         """The page, or only a `part` of it, a block of the template."""
@@ -84,7 +93,8 @@ def called(call: ToolCall) -> str:
 def clipped(text: str, most: int) -> str:
     if len(text) <= most:
         return text
-    return f"{text[:most]} … {len(text) - most:,} more characters"
+    shown = cut(text, most)
+    return f"{shown} … {len(text) - len(shown):,} more characters"
 
 
 def marked(text: str, words: str) -> Markup:

@@ -24,6 +24,10 @@ class Studio(NamedTuple):
         """A session, asked for as its owner: whoever may open the store may see all of it."""
         return await self.memory.get_session(session_id, user_id=await self.owner_of(session_id))
 
+    async def budget_of(self, session_id: str, given: int | None) -> int | None:
+        """What was `given`, else what the last load of the session asked for; None: ``context.max_tokens`` decides."""
+        return given or await self.memory.container.replayer().last_budget(session_id) or None
+
     async def owner_of(self, session_id: str) -> str | None:
         return await self.memory.overview.owner_of(session_id)
 

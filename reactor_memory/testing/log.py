@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reactor_memory.errors import SessionNotFoundError, SessionOwnershipError, StoreClosedError
 from reactor_memory.models import Message, Role, Session, ToolCall, Visibility
 from reactor_memory.models.ledger import Summary
-from reactor_memory.models.requests import Appended, ContextQuery
+from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
 if TYPE_CHECKING:
@@ -299,6 +299,12 @@ class RoundTrips:
         times = (5_000, 1_000, 3_000, -1, 0)
         found = await self.check_round_trip(store, *(Message.user(str(time), created_at=time) for time in times))
         assert [message.created_at for message in found] == list(times)
+
+    async def test_a_time_may_be_unknown(self, store: MessageStore) -> None:
+        undated = replace(stored_form(Message.user("then"), now=1_000), created_at=None)
+        await store.append(AppendRequest(session_id="s", user_id=None, messages=(undated,), now=1_000))
+        (found,) = await store.read("s", None)
+        assert found == replace(undated, seq=1)
 
     async def test_what_the_store_sets_is_not_taken_from_the_caller(self, store: MessageStore) -> None:
         await append_messages(store, "s", [Message.user("first", seq=77)])

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import importlib
 import importlib.util
+import os
 import threading
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable
@@ -28,6 +29,16 @@ ENCODINGS = ("cl100k_base", "o200k_base", "o200k_harmony", "p50k_base", "p50k_ed
 """The last three need a `cache_dir` that holds their ranks."""
 
 _loading = threading.Lock()
+
+
+def _free_lock() -> None:
+    """Whoever held it in the process that was forked goes on there, and not here."""
+    global _loading
+    _loading = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_lock)
 
 
 class TiktokenCounter:

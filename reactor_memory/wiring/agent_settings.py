@@ -21,7 +21,6 @@ _OF_SUMMARIES = frozenset({
     "summary.segment_message_count",
     "summary.max_narrative_tokens",
     "summary.max_fact_tokens",
-    "summary.max_memory_share",
     "summary.memory_role",
 })  # fmt: skip
 _NOT_OF_CONTEXTS = frozenset({"context.record", "tokens.cache_dir"})

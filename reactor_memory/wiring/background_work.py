@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from reactor_memory.background.left_work import LeftWork
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, Ahead
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SCRUB, Ahead
 from reactor_memory.wiring.selection import PROGRESSIVE, microseconds
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, SummaryStore
 
-LEFT = (ERASE, FORGET, ERASE_USER)
+LEFT = (ERASE, FORGET, ERASE_USER, SCRUB)
 """The kinds of work that a call does itself, and another process goes on with if that process ended before."""
 
 

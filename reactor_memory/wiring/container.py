@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 class Container(containers.DeclarativeContainer):
     """Every part of the library, in the order in which data flows. Override any of them before it is first used.
 
-    A container is a copy of all providers, at some 50 us each. So a provider stands for a part with a name and nothing
-    smaller: what a part needs of the settings is taken out of them where the part is made.
+    Making a container copies all providers, which takes some 50 us each. So there are providers for named parts only.
+    What a part needs of the settings is read where the part is made.
     """
 
     auto_load_config = False  # there is no provider of a configuration to look for
@@ -215,6 +215,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         elsewhere=kept_elsewhere,
         notes_sessions=providers.Callable(options.is_given, forget_in),
+        is_in_database=providers.Selector(in_database, on=providers.Object(True), off=providers.Object(False)),
         clock=clock,
     )
     work_engine = providers.Singleton(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
 from reactor_memory.database.blocking_calls import aside
+from reactor_memory.database.forks import Process
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
@@ -24,34 +25,56 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Container)
 
 
-@asynccontextmanager
-async def open_container(
-    settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
-) -> AsyncGenerator[Container]:
+class open_container(AbstractAsyncContextManager[Container]):  # noqa: N801 (it reads as what it does)
     """A container whose stores are open and whose background work runs; all of it is closed at the end of the block.
 
     `configure` is called with the container before anything is made: the place to override parts. Raises
     `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
     """
-    container = Container(settings=settings if settings is not None else await aside(Settings))
-    async with opened(container, configure):
-        yield container
+
+    def __init__(
+        self, settings: Settings | None = None, *, configure: Callable[[Container], None] | None = None
+    ) -> None:
+        self._settings = settings
+        self._configure = configure
+
+    async def __aenter__(self) -> Container:
+        container = Container(settings=self._settings if self._settings is not None else await aside(Settings))
+        self._opened = opened(container, self._configure)
+        await self._opened.__aenter__()
+        return container
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._opened.__aexit__()
 
 
-@asynccontextmanager
-async def opened(container: C, configure: Callable[[C], None] | None) -> AsyncGenerator[None]:
-    """While the stores of `container` are open and its background work runs."""
-    if container.settings().telemetry.enabled:
-        _observe(container)
-    if configure is not None:
-        configure(container)
-    stack = AsyncExitStack()
-    try:
-        await aside(container.conditions)  # reads what packages announce
-        await _open_parts(container, stack)
-        yield
-    finally:
-        await _close_all(stack)
+class opened(AbstractAsyncContextManager[None], Generic[C]):  # noqa: N801 (it reads as what it is)
+    """While the stores of `container` are open and its background work runs.
+
+    No generator: the loop would close those that are left open beside each other, and each would fail.
+    """
+
+    def __init__(self, container: C, configure: Callable[[C], None] | None) -> None:
+        self._container = container
+        self._configure = configure
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> None:
+        self._process = Process()
+        if self._container.settings().telemetry.enabled:
+            _observe(self._container)
+        if self._configure is not None:
+            self._configure(self._container)
+        try:
+            await aside(self._container.conditions)  # reads what packages announce
+            await _open_parts(self._container, self._stack)
+        except BaseException:
+            await self.__aexit__()
+            raise
+
+    async def __aexit__(self, *raised: object) -> None:
+        if self._process.is_this:
+            await _close_all(self._stack)
 
 
 def _observe(container: Container) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -16,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from reactor_memory.core.context.draft import MEMORY_CURVE
 from reactor_memory.wiring.setting_values import (
     FileMode,
     PluginName,
@@ -92,7 +94,6 @@ class SummarySettings(Section):
     max_tokens_per_day: NonNegativeInt = 0
     max_narrative_tokens: NonNegativeInt = 500
     max_fact_tokens: NonNegativeInt = 8000
-    max_memory_share: Share = 0.97
     memory_role: Literal["system", "user"] = "system"
     lazy_timeout_seconds: NonNegativeFloat = 3
     breaker_failures: PositiveInt = 5
@@ -183,7 +184,8 @@ class ContextSettings(Section):
     max_tokens: PositiveInt = 128_000
     reserved_output_tokens: NonNegativeInt = 4096
     window_growth: Literal["auto", "messages", "tokens"] = "auto"
-    window_min_share: Share = 0.35
+    memory_share: tuple[tuple[PositiveInt, Share], ...] = MEMORY_CURVE
+    query_memory_share: Share = 0.35
     max_window_tokens: PositiveInt = 16_000
     recall_index: PluginName = "store"
     recall_share: Share = 0.9
@@ -195,6 +197,19 @@ class ContextSettings(Section):
     def _output_below_maximum(self) -> Self:
         if self.reserved_output_tokens >= self.max_tokens:
             raise self._refuse("reserved_output_tokens", "must be less than context.max_tokens")
+        return self
+
+    @model_validator(mode="after")
+    def _rising_memory(self) -> Self:
+        """A larger budget must never leave less to memory, or to the window."""
+        points = self.memory_share
+        if not points or any(high <= low for (low, _), (high, _) in pairwise(points)):
+            raise self._refuse("memory_share", "must be pairs of a budget and a share, budgets ascending")
+        for (low, first), (high, last) in pairwise(points):
+            if high * last < low * first or high * (1 - last) < low * (1 - first):
+                raise self._refuse(
+                    "memory_share", f"leaves less at {high} tokens than at {low}, to memory or the window"
+                )
         return self
 
 

@@ -28,6 +28,7 @@ from reactor_memory.wiring.setting_values import Section, WebUrl, names_of, web_
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 
 SHORTEST_SECRET = 32
+LARGEST_SET_BYTES = 256 * 1024
 """Bytes of a secret that signs tokens: it must not be found by trying."""
 
 
@@ -88,10 +89,14 @@ class IssuerSettings(BaseModel):
 
     def read_jwks(self) -> bytes:
         """What `jwks_file` holds."""
+        from reactor_memory.text.bounded_files import UnreadableError, read_at_most
+
         try:
-            return Path(self.jwks_file or "").read_bytes()
+            return read_at_most(Path(self.jwks_file or ""), LARGEST_SET_BYTES)
         except OSError as error:
             raise ConfigurationError("auth.issuers", f"cannot read {self.jwks_file}: {error.strerror}") from None
+        except UnreadableError as error:
+            raise ConfigurationError("auth.issuers", f"{self.jwks_file} {error}") from None
 
 
 class AuthSettings(Section):

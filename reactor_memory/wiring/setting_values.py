@@ -33,8 +33,8 @@ UNMASKED = object()
 OPTIONS = "plugins.options."
 
 _SECRET_NAME = re.compile(r"password|secret|token|key", re.IGNORECASE)
-_USERINFO = re.compile(r"(://[^/?#:@]*:).*@")
-_QUERY_VALUE = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&#]*", re.IGNORECASE)
+_USERINFO = re.compile(r"(://[^/?#:@]*:).*", re.DOTALL)
+_QUERY_VALUE = re.compile(r"([?&](?=[^=&?]*(?:password|secret|token|key))[^=&?]*+=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
@@ -57,7 +57,26 @@ def _store_url(text: str) -> str:
         raise ValueError("must begin with a scheme, such as sqlite:///file.db, memory:// or postgresql://host/name")
     if text.startswith("memory://") and text != "memory://":
         raise ValueError("has something behind memory://, which takes nothing: write memory://")
-    return text
+    scheme, _, rest = text.partition("://")
+    if scheme == "file":
+        raise ValueError("is an address of SQLite's own: write sqlite:///file.db, or memory://")
+    if scheme.startswith("sqlite") and "?" in rest:
+        raise ValueError(
+            "has parameters behind ?, of which a file takes none: write sqlite:///file.db (a file that cannot be "
+            "written is opened for reading), and %3F for a ? in a name"
+        )
+    return _without_driver(scheme, rest)
+
+
+_DRIVERS = {"sqlite": "aiosqlite", "postgresql": "asyncpg", "postgres": "asyncpg"}
+"""Those that are used anyway: SQLAlchemy writes them behind a plus."""
+
+
+def _without_driver(scheme: str, rest: str) -> str:
+    engine, plus, driver = scheme.partition("+")
+    if plus and driver != _DRIVERS.get(engine, driver):
+        raise ValueError(f"names another driver: write {engine}://, which uses {_DRIVERS[engine]}")
+    return f"{engine if engine in _DRIVERS else scheme}://{rest}"
 
 
 def _dumped_url(url: str, info: SerializationInfo) -> str:
@@ -154,7 +173,8 @@ class Section(BaseModel):
 
 def masked_url(url: str) -> str:
     """The URL with its passwords masked: the one before the host, and what looks like one in the query."""
-    return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}@", url))
+    before, at, rest = url.rpartition("@")
+    return _QUERY_VALUE.sub(rf"\g<1>{MASK}", _USERINFO.sub(rf"\g<1>{MASK}", before) + at + rest)
 
 
 def printed_value(key: str, value: Any) -> str:
@@ -167,6 +187,9 @@ def printed_value(key: str, value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else masked_url(str(value))
 
 
+MOST_SUGGESTED = 4
+
+
 def keys_of_sections() -> Iterator[str]:
     """Every section, and every key in one."""
     for section in Section.__subclasses__():
@@ -176,10 +199,12 @@ def keys_of_sections() -> Iterator[str]:
 
 def configuration_error(error: ValidationError, known: Iterable[str], *, prefix: str = "") -> ConfigurationError:
     """The first problem that pydantic found, in our words; `known` are the keys that may have been meant."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    problem = error.errors(include_url=False, include_context=False)[0]
     key = ".".join(str(part) for part in (prefix, *problem["loc"]) if part != "")
     if problem["type"] == "extra_forbidden":
-        return ConfigurationError(key, f"is no setting{suggestion(key, known)}")
+        first = next(iter(cast("dict[str, Any]", given)), "") if isinstance(given := problem["input"], dict) else ""
+        meant = suggestion(key, known) or (suggestion(f"{key}.{first}", known) if first else "")
+        return ConfigurationError(key, f"is no setting{meant}")
     if problem["type"] == "model_type":
         return ConfigurationError(key, "is a section: its settings stand below it, such as store.url")
     text = problem["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
@@ -187,5 +212,35 @@ def configuration_error(error: ValidationError, known: Iterable[str], *, prefix:
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    nearest = difflib.get_close_matches(key, list(known), n=1)
-    return f"; did you mean {nearest[0]}?" if nearest else ""
+    """What was probably meant by a key, or a variable, that is no setting."""
+    names = {_plain(each): each for each in known}
+    nearest = _meant(_plain(key), list(names))
+    return f"; did you mean {' or '.join(names[each] for each in nearest)}?" if nearest else ""
+
+
+def _plain(key: str) -> str:
+    return key.lower().removeprefix("reactor_memory_").replace("__", ".")
+
+
+def _meant(key: str, known: list[str]) -> list[str]:
+    """Another name that ends in the same word, in the section if there is one: it beats a similar spelling."""
+    section, _, name = key.rpartition(".")
+    last = name.rpartition("_")[2]
+    alike = [each for each in known if "." in each and _words(each)[-1] == last]
+    here = [each for each in alike if each.startswith(f"{section}.")]
+    if here:
+        return _closest(key, here, 1)
+    if holding := [each for each in alike if {*_words(key)} <= {*_words(each)}]:
+        return _closest(key, holding, MOST_SUGGESTED)
+    sections = {each.partition(".")[0] for each in known}
+    if not section or difflib.get_close_matches(section, sections, n=1, cutoff=0.75):
+        return difflib.get_close_matches(key, known, n=1)
+    return _closest(key, alike, MOST_SUGGESTED) or difflib.get_close_matches(key, known, n=1)
+
+
+def _words(key: str) -> list[str]:
+    return key.replace(".", "_").split("_")
+
+
+def _closest(key: str, among: list[str], most: int) -> list[str]:
+    return difflib.get_close_matches(key, among, n=most, cutoff=0)

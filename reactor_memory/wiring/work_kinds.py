@@ -10,7 +10,7 @@ from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
 from reactor_memory.database.database import Database
-from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SUMMARIZE
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SCRUB, SUMMARIZE
 from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.background_work import grows_tiers, is_indexing
 from reactor_memory.wiring.settings import Settings
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.jobs import SummaryJob
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
+
+
+SCRUB_SECONDS = 20.0
+"""How long a scrub that readers hinder is put off at most."""
 
 
 def work_kinds(
@@ -61,6 +65,12 @@ def work_kinds(
         yield usual(name=ERASE, step=lambda lease: aftermath().go_on_with_messages(lease), parks=False)
         yield usual(name=FORGET, step=lambda lease: aftermath().go_on_with_session(lease), parks=False)
         yield usual(name=ERASE_USER, step=lambda lease: aftermath().go_on_with_group(lease), parks=False)
+        yield usual(
+            name=SCRUB,
+            step=lambda lease: aftermath().go_on_with_files(lease),
+            parks=False,
+            longest_pause_seconds=SCRUB_SECONDS,
+        )
     if "delete_grace_days" in settings.store.model_fields_set:
         from reactor_memory.features.retention.purge_work import PURGE, Purging
 

@@ -50,6 +50,7 @@ def forget_settings(patch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("REACTOR_MEMORY_") or name in ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY"):
             patch.delenv(name)
+    patch.delenv("COLUMNS", raising=False)  # as readline leaves it in the workers of xdist
 
 
 @pytest.fixture

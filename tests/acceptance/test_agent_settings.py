@@ -68,11 +68,11 @@ async def test_agent_keeps_what_it_was_given_at_its_first_save(url: str) -> None
 @pytest.mark.anyio
 async def test_the_last_agent_with_other_settings_counts(store: str) -> None:
     await save_as_agent(store, **LAST_TWO)
-    await save_as_agent(store, context={"window_min_share": 0.5})
+    await save_as_agent(store, context={"query_memory_share": 0.5})
     async with open_memory(store) as memory:
         kept = await kept_in(memory)
     assert kept is not None
-    assert kept.given == {"context.window_min_share": 0.5}
+    assert kept.given == {"context.query_memory_share": 0.5}
 
 
 @pytest.mark.anyio
@@ -154,9 +154,9 @@ def test_a_store_cannot_make_a_reader_load_or_ask_anything() -> None:
         "store.url": "sqlite:///other.db",
         "redactor": "mine",
         "tokens.cache_dir": "elsewhere",
-        "context.window_min_share": 0.5,
+        "context.query_memory_share": 0.5,
     }
-    assert takeable(hostile) == {"context.window_min_share": 0.5}
+    assert takeable(hostile) == {"context.query_memory_share": 0.5}
 
 
 def test_what_was_not_taken_over_is_a_difference() -> None:

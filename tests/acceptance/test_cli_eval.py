@@ -85,7 +85,7 @@ def test_every_final_context_is_written_for_another_scorer(run: Run, folder: Pat
     )
     contexts = lines_of(folder / "c.jsonl")
     probes = sum(len(session["probes"]) for session in lines_of(file))
-    asked = [context for context in contexts if context["questions"] == "on"]
+    asked = [context for context in contexts if context["questions"] == "query"]
     assert len(asked) == probes > 0
     assert len(contexts) - len(asked) == len(lines_of(file))
     for context in asked:
@@ -201,7 +201,7 @@ def test_a_broken_rule_is_named_and_ends_with_code_1(
         ),
         (["--html", "nowhere/out.html"], "there is no folder nowhere"),
         (["--variants", "html"], "'html' is not one of 'tools', 'text-only'."),
-        (["--questions", "maybe"], "'maybe' is not one of 'off', 'on'."),
+        (["--questions", "maybe"], "'maybe' is not one of 'message', 'query', 'off'."),
         (["--budgets", "1000,many"], "'many' is not a valid integer range."),
         (["--budgets", "0"], "0 is not in the range x>=1."),
         (["--json", "nowhere/out.json"], "there is no folder nowhere"),
@@ -304,7 +304,7 @@ def test_the_embedder_of_the_settings_takes_part(
         "probes": [{"question": "which dog lives at home", "anchor": [], "value": ["a puppy"], "evidence": [0]}],
     }
     (folder / "s.jsonl").write_text(json.dumps(session))
-    options = ("--budgets", "300", "--strategies", "hierarchical", "--variants", "tools", "--questions", "on")
+    options = ("--budgets", "300", "--strategies", "hierarchical", "--variants", "tools", "--questions", "query")
     [result] = run("eval", "s.jsonl", *options, "--json", "-").json["results"]
     assert result["any_gold"] == result["all_gold"] == found
 

@@ -48,6 +48,23 @@ COMMANDS = (
     "doctor",
 )
 
+
+def test_what_is_missing_is_told_with_the_usage(run: Run) -> None:
+    for command in ("show", "context", "facts", "delete"):
+        told = f"error: Missing argument 'SESSION'. Usage: reactor-memory {command} [OPTIONS] SESSION\n"
+        assert run(command) == (2, "", told)
+    assert "Usage: reactor-memory fork [OPTIONS] SESSION" in run("fork", "s").err
+
+
+def test_errors_on_a_terminal_break_between_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    lines = run("show", "s", "--store", "none/x.db").err.splitlines()
+    assert " ".join(lines) == "error: store: the folder none does not exist; make it, or name another file"
+    assert len(lines) > 1
+    assert all(len(line) <= 40 for line in lines)
+
+
 UNCOMMON = {
     "bench": ("--store", "--json"),
     "copy": ("FROM_URL TO_URL", "--user ID", "--json"),
@@ -55,7 +72,7 @@ UNCOMMON = {
     "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
     "serve": ("--store URL", "--user ID", "--dev"),
-    "studio": ("--store URL", "--port", "--write"),
+    "studio": ("--store URL", "--port", "--write", "--background"),
 }
 """The commands that do not have all of the common options."""
 

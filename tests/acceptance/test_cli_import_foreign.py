@@ -5,12 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.acceptance.conftest import Run
+from tests.imports.samples import FOLDER as FILES
+from tests.imports.samples import zipped
 
 OPENAI = [
     {"role": "system", "content": "You help."},
@@ -252,3 +258,134 @@ def test_what_came_from_stdin_is_called_so(run: Run, monkeypatch: pytest.MonkeyP
     assert run("import", "-", "--json").json[0]["file"] == "stdin"
     given('{"a"')
     assert run("import", "-").err == "error: stdin:1: is not valid JSON\n"
+
+
+def exported(name: str, length: int, *, dated: bool = True) -> bytes:
+    """The archive of an export of ChatGPT with a conversation of so many messages."""
+    said = [("user" if n % 2 == 0 else "assistant", f"Yesterday I paid {1000 + n} euros.") for n in range(length)]
+    conversation = chatgpt(name, *said)
+    for node in conversation["mapping"].values() if not dated else ():
+        if node["message"]:
+            node["message"]["create_time"] = None
+    return zipped({"user.json": {}, "export/conversations.json": [conversation]})
+
+
+def test_the_archive_of_an_export_keeps_titles_and_times(run: Run, folder: Path) -> None:
+    (folder / "export.zip").write_bytes(exported("Lamps", 30))
+    assert run("import", "export.zip").code == 0
+    (listed,) = run("sessions", "--json").json["sessions"]
+    assert listed["title"] == "Lamps"
+    assert listed["created_at"] == 1_700_000_000_500_000
+    assert listed["updated_at"] == 1_700_000_029_500_000
+    assert run("import", "export.zip", "--json").json[0]["stored"] == 0
+
+
+def test_the_first_context_after_an_import_has_memory(run: Run, folder: Path) -> None:
+    (folder / "export.zip").write_bytes(exported("Lamps", 60))
+    assert run("import", "export.zip").code == 0
+    assert "13 November 2023" in run("context", "id-Lamps", "--budget", "400").out
+    assert run("import", "export.zip", "--no-memory", "--session-prefix", "x-").out.count("worker --once") == 1
+    assert run("facts", "x-id-Lamps", "--json").json == []
+
+
+def test_a_model_that_may_cost_is_asked_only_on_request(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__LLM_MODEL", "small")
+    (folder / "export.zip").write_bytes(exported("Lamps", 30))
+    assert "--memory makes it now" in run("import", "export.zip").out
+
+
+def test_a_message_without_a_time_gets_none(run: Run, folder: Path) -> None:
+    (folder / "export.zip").write_bytes(exported("Lamps", 60, dated=False))
+    assert run("import", "export.zip").code == 0
+    assert "at" not in shown(run, "id-Lamps")[0]
+    context = run("context", "id-Lamps", "--budget", "400").out
+    assert "euros" in context
+    assert "20" not in re.sub(r"\b1\d\d\d\b|of 400|\b\d+ tokens", "", context.partition("window")[0])
+    exported_again = run("export", "id-Lamps", "-o", "again.jsonl")
+    assert exported_again.code == 0
+    assert run("copy", "reactor-memory.db", "other.db").code == 0
+    assert run("import", "again.jsonl", "--session-prefix", "y-").code == 0
+    assert "at" not in shown(run, "y-id-Lamps")[0]
+    assert "at" not in run("show", "id-Lamps", "--all", "--json", "--store", "other.db").json["messages"][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "session", "roles"),
+    [
+        ("agents", "order", ["user", "assistant", "assistant", "tool", "assistant", "user"]),
+        ("agents_advanced", "order-again", ["user", "assistant", "assistant", "tool", "assistant", "user"]),
+        ("langchain", "order", ROLES),
+        ("langgraph", "order", ["user", "assistant", "tool", "assistant"]),
+    ],
+)
+def test_databases_of_others_are_imported(run: Run, name: str, session: str, roles: list[str]) -> None:
+    file = FILES / f"{name}.db"
+    done = run("import", file)
+    assert done.code == 0, done.err
+    messages = shown(run, session)
+    assert [each["role"] for each in messages] == roles
+    call = next(each for each in messages if each.get("tool_calls"))
+    result = next(each for each in messages if each["role"] == "tool")
+    assert call["tool_calls"][0]["id"] == result["tool_call_id"] == "c1"
+    assert ("at" in messages[0]) == name.startswith("agents")
+    assert run("import", file, "--json").json[0]["stored"] == 0
+
+
+@pytest.mark.parametrize(
+    "row", ["{", "[]", '{"type": "remove", "data": {"content": ""}}', '{"type": "alien", "data": {}}', "null"]
+)
+def test_rows_that_cannot_be_read_are_left_out_and_named(run: Run, folder: Path, row: str) -> None:
+    shutil.copy(FILES / "langchain.db", folder / "chat.db")
+    with closing(sqlite3.connect(folder / "chat.db")) as database:
+        database.execute("UPDATE message_store SET message = ? WHERE id = 2", (row,))
+        database.commit()
+    refused = run("import", "chat.db", "--strict")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "row 2" in refused.err
+    done = run("import", "chat.db")
+    assert done.code == 0
+    assert "cannot be read: 1 row" in done.out
+    assert "row 2" in done.out
+    assert len(shown(run, "order")) == 4
+
+
+def test_a_bare_list_may_be_given_an_id(run: Run, folder: Path) -> None:
+    (folder / "items.json").write_text(json.dumps(OPENAI))
+    assert run("import", "items.json", "--session", "support-7").code == 0
+    assert len(shown(run, "support-7")) == 5
+    (folder / "two.jsonl").write_text(f"{json.dumps({'messages': OPENAI})}\n{json.dumps({'messages': OPENAI})}")
+    assert "holds 2" in run("import", "two.jsonl", "--session", "support-8").err
+
+
+@pytest.mark.parametrize("content", [b"Dear diary", b"\x89PNG", b"a,b\n1,2", b"SQLite format 3\0broken"])
+def test_an_unknown_file_is_told_what_is_taken(run: Run, folder: Path, content: bytes) -> None:
+    (folder / "file").write_bytes(content)
+    done = run("import", "file")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "ChatGPT" in done.err or "SQLite" in done.err
+
+
+def test_databases_without_conversations_are_told_apart(run: Run, folder: Path) -> None:
+    (folder / "own.jsonl").write_text('{"id": "a", "messages": [{"role": "user", "content": "x"}]}')
+    assert run("import", "own.jsonl").code == 0
+    assert "reactor-memory copy" in run("import", "reactor-memory.db", "--store", "other.db").err
+    with closing(sqlite3.connect(folder / "notes.db")) as database:
+        database.execute("CREATE TABLE notes (id INTEGER, text TEXT)")
+    assert "SQLiteSession" in run("import", "notes.db").err
+    assert "without conversations.json" in run("import", archive(folder), "--store", "other.db").err
+
+
+def archive(folder: Path) -> Path:
+    (folder / "photos.zip").write_bytes(zipped({"photos.json": []}))
+    return folder / "photos.zip"
+
+
+@pytest.mark.parametrize("more", [["x.json"], ["--session", "a"], ["--strict"], ["--session-prefix", "p"]])
+def test_a_table_of_postgres_is_imported_alone(run: Run, more: list[str]) -> None:
+    done = run("import", "postgresql://localhost/chats", *more)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "alone" in done.err

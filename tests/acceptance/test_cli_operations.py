@@ -73,6 +73,19 @@ def test_before_the_first_save_nothing_is_made(run: Run, folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+def test_a_place_where_no_file_can_be_is_a_problem(run: Run, folder: Path) -> None:
+    for place, problem in (
+        ("none/x.db", "the folder none does not exist; make it, or name another file"),
+        (".", ". is a folder; name a file in it"),
+    ):
+        examined = run("doctor", "--store", place)
+        assert examined.code == 1
+        assert f"problem: store: {problem}" in examined.out
+        for command in (["show", "s"], ["chat", "s"], ["studio"], ["sessions"]):
+            assert run(*command, "--store", place) == (2, "", f"error: store: {problem}\n"), command
+    assert not list(folder.iterdir())
+
+
 def test_what_was_selected_is_shown_with_the_reason(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_TOKENS__COUNTER", "estimate")
     values = run("doctor", "--json").json

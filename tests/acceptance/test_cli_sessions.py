@@ -97,7 +97,7 @@ def test_a_broken_cursor_is_refused(run: Run, talk: None) -> None:
 
 
 def test_show_prints_the_newest_messages(run: Run, talk: None) -> None:
-    shown = lines_of(run("show", "s1", "--last", 2))
+    shown = lines_of(run("show", "s1", "--newest", 2))
     assert shown[0] == "s1 · 40 messages · no owner"
     assert shown[1].startswith("… 38 older messages")
     assert [line.split() for line in shown[2:]] == [

@@ -157,10 +157,10 @@ async def test_when_the_summarizer_fails_the_load_is_take_last(url: str) -> None
     async with agent_memory(summarizer, url) as memory:
         await save(memory, "s", talk(32))
         context = await memory.load_history("s", user_id=USER)
-    assert texts(context.messages) == texts(talk(20, start=13))
+    assert texts(context.messages) == texts(talk(32))
     assert context.report.strategy == "take_last"
     assert context.report.freshness == "failed"
-    assert context.report.unread == ((1, 12),)
+    assert context.report.unread == ()
 
 
 async def test_when_summarizer_is_slow_the_load_goes_on_without_it(url: str) -> None:
@@ -172,7 +172,7 @@ async def test_when_summarizer_is_slow_the_load_goes_on_without_it(url: str) -> 
         await save(memory, "s", talk(22))
         context = await memory.load_history("s", user_id=USER)
     assert context.report.freshness == "failed"
-    assert texts(context.messages) == texts(talk(20, start=3))
+    assert texts(context.messages) == texts(talk(22))
 
 
 async def test_an_older_summary_stays_when_a_newer_one_fails(url: str) -> None:
@@ -197,7 +197,7 @@ async def test_an_empty_summary_falls_back_to_take_last(url: str) -> None:
         await save(memory, "s", talk(32))
         await memory.drain()
         context = await memory.load_history("s", user_id=USER)
-    assert texts(context.messages) == texts(talk(20, start=13))
+    assert texts(context.messages) == texts(talk(32))
     assert context.report.freshness == "empty"
 
 

@@ -259,7 +259,7 @@ def two_users(run: Run, folder: Path) -> None:
 
 def test_messages_are_erased_by_position_and_range(run: Run, two_users: None) -> None:
     done = run("erase", "s1", "--seq", "2-3", "--seq", 5, "--user", "ann", "--yes", "--json").json
-    assert done == {"message_count": 3, "session_ids": ["s1"]}
+    assert done == {"message_count": 3, "session_ids": ["s1"], "is_scrubbed": True, "left": []}
     left = run("show", "s1", "--user", "ann", "--json").json["messages"]
     assert [message["seq"] for message in left] == [1, 4, 6]
     again = run("erase", "s1", "--seq", 2, "--user", "ann", "--yes", "--rewrite")
@@ -267,7 +267,12 @@ def test_messages_are_erased_by_position_and_range(run: Run, two_users: None) ->
 
 
 def test_a_user_is_erased(run: Run, two_users: None) -> None:
-    assert run("erase", "--user", "ann", "--yes", "--json").json == {"session_count": 2, "row_count": 0}
+    assert run("erase", "--user", "ann", "--yes", "--json").json == {
+        "session_count": 2,
+        "row_count": 0,
+        "is_scrubbed": True,
+        "left": [],
+    }
     assert (
         run("show", "s1", "--user", "ann").err
         == "error: session 's1': was deleted; begin a new session under a new id\n"

@@ -25,6 +25,7 @@ from reactor_memory.providers.gemini_embedder import GeminiEmbedder
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.settings import Settings
+from tests.scenes import hurting_texts
 from tests.scenes.loop_watch import MOST_SECONDS, free_loop
 from tests.scenes.tables import each_row
 
@@ -86,6 +87,46 @@ async def test_a_system_prompt_of_repeated_words_of_a_megabyte(container: Servic
     async with free_loop():
         await manager.load_history("s", message="And now?", system=system, budget=2_000_000)
         await manager.load_history("s", history=[Message.user("Hello")], system=system, budget=2_000_000)
+
+
+async def every_step(container: ServiceContainer, session_id: str, text: str) -> None:
+    manager = container.conversation_manager()
+    said = [Message.user(text), Message.assistant("I see."), Message.user(text[:5000]), Message.assistant(text)]
+    await manager.save_history(session_id, said, user_id="ann")
+    await container.background_work().drain()
+    await manager.load_history(session_id, message=text, user_id="ann", budget=50_000)
+    await manager.load_history(session_id, message="And QX-7?", query=text[:2000], user_id="ann", budget=4000)
+    await manager.load_history(session_id, message="Is it 1111 11111?", user_id="ann", budget=500_000)
+    await manager.search(session_id, text[:1000], user_id="ann")
+    await container.facts().list(session_id, user_id="ann")
+
+
+async def test_texts_that_are_made_to_hurt(container: ServiceContainer) -> None:
+    await every_step(container, "first", "Hello, it is QX-7.")  # the tokenizer loads
+    for number, text in enumerate(hurting_texts.FEW[:2]):
+        async with free_loop():
+            await every_step(container, f"hurting-{number}", text)
+
+
+@pytest.mark.slow
+@each_row("kind", hurting_texts.EACH)
+async def test_each_text_that_is_made_to_hurt(container: ServiceContainer, kind: str) -> None:
+    await every_step(container, "first", "Hello, it is QX-7.")
+    async with free_loop():
+        await every_step(container, kind, hurting_texts.EACH[kind])
+
+
+async def test_a_question_of_numbers_after_turns_of_digits() -> None:
+    question = " ".join("1" * length for length in range(4, 20))
+    settings = Settings(store={"url": "memory://"}, summary={"enabled": True})
+    async with open_service_container(settings) as container:
+        manager = container.conversation_manager()
+        for _ in range(9):
+            await manager.save_history("s", [Message.user("1" * 20_000), Message.assistant("I see.")])
+        await manager.load_history("s", message="And now?", budget=500_000)
+        async with free_loop():
+            loaded = await manager.load_history("s", message=question, budget=500_000)
+    assert len(loaded.messages) > 9
 
 
 @pytest.fixture

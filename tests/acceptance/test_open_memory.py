@@ -237,7 +237,7 @@ async def test_each_feature_is_a_property() -> None:
 
         fork = await memory.fork("s", at_seq=2, user_id="u")
         assert (await memory.erasure.erase("s", seq=1, user_id="u")).message_count == 1
-        assert await memory.delete(fork.session_id, user_id="u") == (fork.session_id,)
+        assert (await memory.delete(fork.session_id, user_id="u")).session_ids == (fork.session_id,)
         assert isinstance(await memory.withdraw("s", user_id="u"), StoredMessage)
         with pytest.raises(SessionOwnershipError):
             await memory.pins.list("s", user_id="other")

@@ -377,8 +377,11 @@ async def test_a_damaged_pin_is_reported_and_can_be_made_again(tmp_path: Path) -
         await pin(memory, 1)
         with closing(sqlite3.connect(file)) as database, database:
             database.execute("UPDATE pins SET text = 'my order number is B-0001'")
+        context = await memory.load_history("s", user_id=USER)
+        assert "B-0001" not in repr(context)
+        assert context.report.remarks == ("damaged, left out: pin of message 1; unpin it, and pin it again",)
         with pytest.raises(StoreCorruptError, match="unpin it") as raised:
-            await memory.load_history("s", user_id=USER)
+            await memory.pins.list("s", user_id=USER)
         assert "B-0001" not in str(raised.value)
         await memory.pins.remove("s", seq=1, user_id=USER)
         await pin(memory, 1)

@@ -4,14 +4,16 @@ make of its pages is in tests/studio.
 
 from __future__ import annotations
 
+import errno
 import html
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,12 +21,17 @@ import anyio
 import httpx
 import pytest
 
-from reactor_memory import Message, Settings, open_memory
+from reactor_memory import Memory, Message, Settings, open_memory
+from reactor_memory.studio import hosts
 from reactor_memory.studio.app import create_app
+from reactor_memory.studio.measuring import Evaluations
 from reactor_memory.studio.rendering import Pages
 from reactor_memory.studio.session_page import PAGE
 from reactor_memory.studio.studio import Studio
 from tests.acceptance.conftest import forget_settings, started_commands
+from tests.scenes import hurting_texts
+from tests.scenes.loop_watch import free_loop
+from tests.scenes.tables import each_row
 
 SETTINGS = {"context": {"record": "turns"}}
 
@@ -91,9 +98,15 @@ def _entered(process: subprocess.Popen[str]) -> Iterator[httpx.Client]:
         yield client
 
 
+def from_page(client: httpx.Client, form: dict[str, str] | None = None) -> dict[str, str]:
+    """A form as a page of the Studio sends it."""
+    token = re.search(r'name="page_token" value="([^"]+)"', client.get("/eval").text)[1]  # type: ignore[index]
+    return {"page_token": token, **(form or {})}
+
+
 def _address(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    return next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
+    return next(line.strip() for line in process.stdout if line.startswith("http://"))
 
 
 def test_the_address_opens_once(store: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
@@ -111,7 +124,9 @@ def test_the_address_opens_once(store: Path, start: Callable[..., subprocess.Pop
 
 
 def test_it_answers_to_its_own_name_only(browser: httpx.Client) -> None:
-    for host in ("evil.example", "127.0.0.1", "localhost:1"):
+    own, port = browser.base_url.host, browser.base_url.port
+    others = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "x.localhost", f"{own}.evil.example")]
+    for host in (*others, "evil.example", "127.0.0.1", "localhost:1", own, f"{own}:1", ""):
         assert browser.get("/", headers={"host": host}).status_code == 421
 
 
@@ -131,9 +146,59 @@ def test_every_answer_forbids_what_pages_of_others_could_do(browser: httpx.Clien
 def test_only_its_own_pages_may_change_something(writer: httpx.Client, origin: str | None) -> None:
     del writer.headers["origin"]
     headers = {} if origin is None else {"origin": origin}
-    refused = writer.post("/chat", data={"id": "trip", "text": "I was not here."}, headers=headers)
+    form = from_page(writer, {"id": "trip", "text": "I was not here."})
+    refused = writer.post("/chat", data=form, headers=headers)
     assert refused.status_code == 403
     assert "I was not here" not in writer.get("/session?id=trip").text
+
+
+@each_row(
+    "path, form",
+    [
+        ("/chat", {"id": "trip", "text": "I was not here."}),
+        ("/session/act", {"id": "trip", "act": "erase", "seq": "5", "confirmed": "true"}),
+        ("/session/act", {"id": "trip", "act": "retract", "anchor": "a", "key": "k"}),
+        ("/eval/session", {"id": "trip"}),
+        ("/eval/file", {}),
+        ("/nothing", {}),
+    ],
+)
+@each_row("token", [None, "", "guessed", "é"])
+def test_a_form_without_the_token_of_a_page_is_refused(
+    writer: httpx.Client, path: str, form: dict[str, str], token: str | None
+) -> None:
+    sent = form if token is None else {"page_token": token, **form}
+    refused = writer.post(path, data=sent, files={"file": ("x", b"{}")} if path == "/eval/file" else None)
+    assert refused.status_code == (404 if path == "/nothing" else 403)
+    assert "I was not here" not in writer.get("/session?id=trip").text
+    assert "My order number is QX-2." in writer.get("/session?id=trip").text
+
+
+def test_each_run_has_a_host_of_its_own(store: Path, start: Callable[..., subprocess.Popen[str]]) -> None:
+    entries = [httpx.URL(_address(start("studio", "--store", store))) for _ in range(2)]
+    assert entries[0].host != entries[1].host
+    assert not {entry.host for entry in entries} & {"127.0.0.1", "localhost"}
+
+
+@each_row("knows_names, has_addresses", [(True, True), (False, True), (False, False)])
+def test_a_host_is_a_name_or_an_address(knows_names: bool, has_addresses: bool) -> None:
+    def create(address: tuple[str, int]) -> socket.socket:
+        if not has_addresses and address[0] != hosts.LOOPBACK:
+            raise OSError(errno.EADDRNOTAVAIL, "as on macOS")
+        return create_server(address)
+
+    create_server = socket.create_server
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hosts, "_resolves", lambda _: knows_names)
+        patch.setattr(hosts.socket, "create_server", create)
+        found = [hosts.bound(0) for _ in range(3)]
+    for host, listener in found:
+        with listener:
+            is_name = knows_names or not has_addresses
+            assert host.endswith(".localhost") == is_name
+            assert listener.getsockname()[0] == (hosts.LOOPBACK if is_name else host)
+            assert host != hosts.LOOPBACK
+    assert len({host for host, _ in found}) == len(found)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +210,7 @@ def test_only_its_own_pages_may_change_something(writer: httpx.Client, origin: s
     ],
 )
 def test_without_write_it_only_looks(browser: httpx.Client, path: str, form: dict[str, str]) -> None:
-    refused = browser.post(path, data=form)
+    refused = browser.post(path, data=from_page(browser, form))
     assert refused.status_code == 403
     assert "studio --write" in refused.text
 
@@ -202,9 +267,10 @@ def test_provider_json_is_what_the_library_gives(browser: httpx.Client) -> None:
 
 
 def test_an_act_waits_until_it_is_confirmed(writer: httpx.Client) -> None:
-    form = {"id": "trip", "act": "erase", "seq": "3"}
+    form = from_page(writer, {"id": "trip", "act": "erase", "seq": "3"})
     asked = writer.post("/session/act", data=form)
     assert "Erase this message" in asked.text
+    assert form["page_token"] in asked.text
     assert "My order number is QX-1." in writer.get("/session?id=trip").text
     done = writer.post("/session/act", data=form | {"confirmed": "true"}, follow_redirects=True)
     assert "Erased." in done.text
@@ -212,20 +278,22 @@ def test_an_act_waits_until_it_is_confirmed(writer: httpx.Client) -> None:
 
 
 def test_an_unknown_act_names_those_there_are(writer: httpx.Client) -> None:
-    refused = writer.post("/session/act", data={"id": "trip", "act": "burn"})
+    refused = writer.post("/session/act", data=from_page(writer, {"id": "trip", "act": "burn"}))
     assert refused.status_code == 400
     assert "pin, unpin, correct, retract, withdraw, erase" in refused.text
 
 
 def test_a_chat_is_stored_and_answers_without_a_script(writer: httpx.Client) -> None:
-    page = writer.post("/chat", data={"id": "new", "user": "bob", "text": "It is QX-77."}, follow_redirects=True).text
+    form = from_page(writer, {"id": "new", "user": "bob", "text": "It is QX-77."})
+    page = writer.post("/chat", data=form, follow_redirects=True).text
     assert "You said: It is QX-77." in page
     assert "bob" in writer.get("/?q=bob").text
 
 
 def test_a_chat_streams_pieces(writer: httpx.Client) -> None:
     headers = {"accept": "text/event-stream"}
-    with writer.stream("POST", "/chat", data={"id": "trip", "text": "Well?"}, headers=headers) as answer:
+    form = from_page(writer, {"id": "trip", "text": "Well?"})
+    with writer.stream("POST", "/chat", data=form, headers=headers) as answer:
         lines = list(answer.iter_lines())
     assert lines.count("event: piece") > 3
     assert "event: done" in lines
@@ -234,7 +302,7 @@ def test_a_chat_streams_pieces(writer: httpx.Client) -> None:
 def test_a_file_is_evaluated(browser: httpx.Client) -> None:
     sessions = Path("reactor_memory/data/orders.jsonl.gz")
     content = (Path(__file__).parents[2] / sessions).read_bytes()
-    started = browser.post("/eval/file", files={"file": ("orders.jsonl.gz", content)})
+    started = browser.post("/eval/file", data=from_page(browser), files={"file": ("orders.jsonl.gz", content)})
     assert started.status_code == 303
     page = browser.get(started.headers["location"]).text
     assert "orders.jsonl.gz" in page
@@ -242,10 +310,10 @@ def test_a_file_is_evaluated(browser: httpx.Client) -> None:
 
 
 def test_a_file_that_holds_no_sessions_is_refused(browser: httpx.Client) -> None:
-    refused = browser.post("/eval/file", files={"file": ("x.jsonl", b"not JSON\n")})
+    refused = browser.post("/eval/file", data=from_page(browser), files={"file": ("x.jsonl", b"not JSON\n")})
     assert refused.status_code == 400
     assert 'class="problem"' in refused.text
-    assert browser.post("/eval/file", files={"file": ("x.jsonl", b"")}).status_code == 400
+    assert browser.post("/eval/file", data=from_page(browser), files={"file": ("x.jsonl", b"")}).status_code == 400
 
 
 def test_a_store_that_is_not_there_is_not_made(folder: Path, run: Callable[..., object]) -> None:
@@ -288,6 +356,29 @@ def test_context_under_settings_of_the_agent_says_nothing_of_them(browser: httpx
     assert "unlike the agent" not in browser.get("/context?id=trip").text
 
 
+def test_context_has_the_budget_of_the_last_load(browser: httpx.Client) -> None:
+    page = browser.get("/context?id=trip").text
+    assert 'name="budget" min="1" max="10000000" step="1" value="600"' in page
+    assert "of 600 tokens" in page
+    assert "as in the last load" in page
+    other = browser.get("/context?id=trip&budget=900").text
+    assert "of 900 tokens" in other
+    assert "the last load had 600" in other
+
+
+def test_a_budget_that_is_no_number_is_named(browser: httpx.Client) -> None:
+    for given in ("abc", "x7"):
+        answer = browser.get(f"/context?id=trip&budget={given}")
+        assert answer.status_code == 400
+        assert "budget: must be a whole number" in answer.text
+        assert "Validation failed" not in answer.text
+
+
+def test_a_turn_that_shares_no_message_says_so(browser: httpx.Client) -> None:
+    pages = [browser.get(f"/context?id=trip&beside=before&turn={seq}").text for seq in (21, 31, 39)]
+    assert all("The first 0 of" not in page for page in pages)
+
+
 @pytest.mark.anyio
 async def test_a_page_of_the_timeline_reads_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
@@ -324,6 +415,57 @@ async def test_a_page_of_the_timeline_reads_one_page(monkeypatch: pytest.MonkeyP
             monkeypatch.setattr(type(memory), "preview", lambda *_, **__: made.append(1))
             assert (await client.get("/session?id=long")).status_code == 200
             assert made == []
+
+
+@asynccontextmanager
+async def looked_at_here() -> AsyncIterator[tuple[Memory, httpx.AsyncClient]]:
+    """A Studio in this process, without its doorkeeper."""
+    settings = Settings(store={"url": "memory://"}, background={"enabled": False})
+    async with open_memory(settings) as memory, anyio.create_task_group() as tasks:
+        pages = Pages(store="memory://", writes=True, differences=())
+        app = create_app(Studio(memory=memory, pages=pages, writes=True, evaluations=Evaluations(tasks)))
+        transport = httpx.ASGITransport(app=cast("Any", app))
+        async with httpx.AsyncClient(transport=transport, base_url="http://studio") as client:
+            yield memory, client
+        tasks.cancel_scope.cancel()
+
+
+async def every_page(memory: Memory, client: httpx.AsyncClient, session_id: str, text: str) -> None:
+    await memory.save_history(session_id, [Message.user(text), Message.assistant("QX-7"), Message.user(text[:5000])])
+    for path, query in (
+        ("/", {"q": text[:2000]}),
+        ("/session", {"id": session_id}),
+        ("/session", {"id": session_id, "seq": "1"}),
+        ("/session", {"id": session_id, "show": "facts", "find": text[:2000]}),
+        ("/context", {"id": session_id, "message": text[:2000], "budget": "4000"}),
+        ("/chat", {"id": session_id}),
+    ):
+        assert (await client.get(path, params=query)).status_code < 500
+    page = (await client.get("/eval")).text
+    token = re.search(r'name="page_token" value="([^"]+)"', page)[1]  # type: ignore[index]
+    form = {"id": session_id, "page_token": token}
+    assert (await client.post("/eval/session", data=form)).status_code in (303, 400)  # there may be nothing to look for
+    # Of more the client takes as long to write the form, on the same loop
+    assert (await client.post("/chat", data=form | {"text": text[:20_000]})).status_code == 303
+
+
+@pytest.mark.anyio
+async def test_no_text_holds_the_loop_of_the_pages() -> None:
+    async with looked_at_here() as (memory, client):
+        await every_page(memory, client, "first", "Hello")
+        for number, text in enumerate(hurting_texts.FEW[:2]):
+            async with free_loop():
+                await every_page(memory, client, f"hurting-{number}", text)
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+@each_row("kind", hurting_texts.EACH)
+async def test_no_kind_of_text_holds_the_loop_of_the_pages(kind: str) -> None:
+    async with looked_at_here() as (memory, client):
+        await every_page(memory, client, "first", "Hello")
+        async with free_loop():
+            await every_page(memory, client, kind, hurting_texts.EACH[kind])
 
 
 def test_the_window_is_marked_by_a_second_request(browser: httpx.Client) -> None:

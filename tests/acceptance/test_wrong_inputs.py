@@ -30,7 +30,7 @@ COMMANDS = {
     "context trip --turn 1 --query x": "--turn",
     "context trip --budgt 100": "--budget",
     "show nobody": "nobody",
-    "show trip --last 0": "x>=1",
+    "show trip --newest 0": "x>=1",
     "facts nobody": "nobody",
     "search trip": "QUERY",
     "search nobody thing": "nobody",

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from reactor_memory import Memory, Settings, open_memory, sync
+from tests.adapters.conftest import FreeMemory
+from tests.scenes import hurting_texts
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(30, method="thread")]
 
@@ -149,6 +151,9 @@ ADAPTERS: dict[Turn, str] = {
     mcp_client: "mcp",
 }
 
+MOST_OF: dict[Turn, int] = {langchain_agent: 1000, langgraph_store: 100}
+"""What fits into notes, and into a key."""
+
 
 @pytest.fixture(params=[turn for turn, framework in ADAPTERS.items() if find_spec(framework)], ids=lambda t: t.__name__)
 def turn(request: pytest.FixtureRequest) -> Turn:
@@ -163,10 +168,14 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
 
 
 def turns(memory: Memory, turn: Turn, number: int) -> None:
+    on_this_thread(memory, turn, f"s{number}", *(f"turn {each} of {number}" for each in range(TURNS)))
+
+
+def on_this_thread(memory: Memory, turn: Turn, session_id: str, *texts: str) -> None:
     with asyncio.Runner() as own:
         asyncio.set_event_loop(own.get_loop())  # which `run_sync` goes back to, and would leave open
-        for each in range(TURNS):
-            turn(memory, f"s{number}", f"turn {each} of {number}")
+        for text in texts:
+            turn(memory, session_id, text)
     asyncio.set_event_loop(None)
 
 
@@ -192,3 +201,12 @@ async def test_on_threads_beside_the_loop_of_the_memory(settings: Settings, turn
     async with open_memory(settings) as memory:
         await asyncio.gather(*(asyncio.to_thread(turns, memory, turn, number) for number in range(THREADS)))
         assert await kept(memory) == [expected(number) for number in range(THREADS)]
+
+
+@pytest.mark.timeout(300, method="thread")
+async def test_no_text_holds_the_loop_of_the_memory(free_memory: FreeMemory, turn: Turn) -> None:
+    most = MOST_OF.get(turn)
+    await asyncio.to_thread(on_this_thread, free_memory.memory, turn, "first", "turn")  # the framework loads
+    for number, text in enumerate(hurting_texts.FEW[:2]):
+        async with free_memory.watched():
+            await asyncio.to_thread(on_this_thread, free_memory.memory, turn, f"hurting-{number}", text[:most])

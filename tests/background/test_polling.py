@@ -12,7 +12,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, open_container
 from reactor_memory.core.log.summary_store import SqlSummaryStore
-from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, INDEX_SEARCH, SUMMARIZE, Ahead
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, INDEX_SEARCH, SCRUB, SUMMARIZE, Ahead
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, scripted, settings, talk
 
@@ -100,7 +100,7 @@ async def test_one_question_asks_for_all_kinds(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(SqlSummaryStore, "due", recorded)
     async with polling(FakeClock(), scripted()):
         await eventually(lambda: len(asked) >= 3)
-    assert set(asked) == {(SUMMARIZE, INDEX_SEARCH, ERASE, FORGET, ERASE_USER)}
+    assert set(asked) == {(SUMMARIZE, INDEX_SEARCH, ERASE, FORGET, ERASE_USER, SCRUB)}
 
 
 async def test_once_finds_more_than_is_found_at_a_time() -> None:

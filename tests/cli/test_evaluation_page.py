@@ -83,7 +83,7 @@ def test_every_file_and_way_has_a_described_plot_and_table() -> None:
         result(file=file, variant=variant, questions=questions)
         for file in ("a", "b")
         for variant in ("tools", "text-only")
-        for questions in ("off", "on")
+        for questions in ("off", "query")
     ]
     page = evaluation_page(rows)
     elements = Reader(page).elements

@@ -83,6 +83,16 @@ class TestWithTheLogElsewhere:
         assert await standing(store, response) is None
         assert await pieces(store, response) == []
 
+    async def test_all_messages_take_a_running_response_along(self, container: ServiceContainer) -> None:
+        store, _ = await self.answered(container, "emptied")
+        running = await start(store, "emptied", "running")
+        await add(store, running, "what was never bound to a message")
+        await container.erasure().erase("emptied", seq=2, user_id="ann")
+        assert await pieces(store, running) == [(1, "what was never bound to a message")]
+        await container.erasure().erase("emptied", seq=1, user_id="ann")
+        assert await standing(store, running) is None
+        assert await pieces(store, running) == []
+
     async def test_a_withdrawn_message(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "withdrawn")
         await container.erasure().withdraw("withdrawn", user_id="ann")
@@ -96,5 +106,5 @@ class TestWithTheLogElsewhere:
 
     async def test_a_pruned_session(self, container: ServiceContainer) -> None:
         store, response = await self.answered(container, "pruned")
-        assert await container.pruner().prune(older_than_seconds=0) == ("pruned",)
+        assert (await container.pruner().prune(older_than_seconds=0)).session_ids == ("pruned",)
         assert await standing(store, response) is None

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 import anyio
 import asyncpg
@@ -211,3 +212,75 @@ async def test_a_longer_call_that_fails_leaves_no_longer_limits(store: SqlStore)
         with pytest.raises(asyncpg.DivisionByZeroError):
             await database._once(fail, monotonic() + 600)
     assert {await database._once(shown, monotonic() + 10) for _ in range(8)} == {"30s"}
+
+
+@asynccontextmanager
+async def by_tcp(dsn: str) -> AsyncGenerator[str]:
+    """The address over TCP of a server that listens on a socket in a folder: a driver first asks there for TLS."""
+    parts = urlsplit(dsn)
+    (folder,) = parse_qs(parts.query).get("host", [""])
+    if not folder.startswith("/"):
+        yield dsn
+        return
+
+    async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await source.read(65536):
+                target.write(data)
+                await target.drain()
+        target.close()
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_server, to_server = await asyncio.open_unix_connection(f"{folder}/.s.PGSQL.5432")
+        await asyncio.gather(copy(reader, to_server), copy(from_server, writer))
+
+    server = await asyncio.start_server(relay, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    user = parts.netloc.partition("@")[0]
+    async with server:
+        yield urlunsplit(parts._replace(netloc=f"{user}@127.0.0.1:{port}", query=""))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("loud_loop")
+async def test_300_cancelled_openings_leave_no_error_unheard(postgres_dsn: str, observer: Any) -> None:
+    spread = random.Random(2)
+    async with by_tcp(postgres_dsn) as dsn:
+        for _ in range(300):
+            database = PostgresDatabase(dsn, QUERIES, pool_size=2, timeout_seconds=30)
+            opening = asyncio.create_task(database.open())
+            for _ in range(spread.randrange(40)):
+                await asyncio.sleep(0 if spread.random() < 0.9 else 0.0005)
+            opening.cancel()
+            with suppress(asyncio.CancelledError):
+                await opening
+            await database.close()
+        await nobody_connected(observer)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("loud_loop")
+async def test_300_cancelled_first_calls_leave_no_error_unheard(postgres_dsn: str, observer: Any) -> None:
+    spread = random.Random(3)
+    async with by_tcp(postgres_dsn) as dsn:
+        for number in range(100):
+            store = SqlStore(PostgresDatabase(dsn, QUERIES, pool_size=POOL, timeout_seconds=30))
+            await store.open()
+            calls = [
+                asyncio.create_task(append_messages(store, f"s{number}", numbered(1))),
+                asyncio.create_task(store.read("s", None)),
+                asyncio.create_task(store.list_sessions(None, limit=5, cursor=None)),
+            ]
+            for call in calls:
+                for _ in range(spread.randrange(20)):
+                    await asyncio.sleep(0 if spread.random() < 0.9 else 0.0005)
+                call.cancel()
+            await asyncio.wait(calls)
+            await store.close()
+        await nobody_connected(observer)
+
+
+async def nobody_connected(observer: Any) -> None:
+    with anyio.fail_after(30):
+        while await observer.fetchval(_CONNECTIONS):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

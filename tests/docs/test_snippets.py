@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
@@ -103,3 +105,24 @@ def test_the_readme_leads_to_every_page_and_every_adapter() -> None:
     frameworks = readme.partition("## Frameworks")[2].partition("\n## ")[0]
     for page in (ROOT / "docs" / "adapters").glob("*.md"):
         assert f"({page.relative_to(ROOT)})" in frameworks
+
+
+def test_the_package_index_gets_no_link_into_the_repository() -> None:
+    metadata = ProjectMetadata(str(ROOT), PluginManager()).core
+    text = metadata.readme
+    assert metadata.readme_content_type == "text/markdown"
+    assert re.findall(r"\]\((?!https?://)[^)]*\)", text) == []
+    assert text.startswith("# Reactor Memory")
+    for kept in ("quickstart (`docs/quickstart.md`)", "config/reactor-memory.yaml", "Apache License 2.0 (`LICENSE`)"):
+        assert kept in text
+    for name in re.findall(r"\(`([\w./-]+)`\)", text):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_readme_says_each_share_once_and_as_measured() -> None:
+    readme, measured = (ROOT / "README.md").read_text(), (ROOT / "docs" / "evaluation.md").read_text()
+    told = [line for line in readme.splitlines() if not line.startswith(("|", "\u00b9"))]
+    shares = re.findall(r"\b0\.\d{3}\b", "\n".join(told))
+    assert len(shares) == len(set(shares))
+    for share in re.findall(r"\b[01]\.\d{3}\b", readme):
+        assert share in measured, share

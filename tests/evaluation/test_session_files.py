@@ -186,7 +186,7 @@ def test_a_wrong_file_is_refused_by_name_and_place(tmp_path: Path, value: Any, f
 @pytest.mark.parametrize("format", ["auto", "longmemeval"])
 def test_what_cannot_be_read_is_refused(tmp_path: Path, format: Format) -> None:  # noqa: A002
     broken = tmp_path / "broken.json"
-    broken.write_text("[1,")
+    broken.write_text("[[,")
     with pytest.raises(ImportFormatError, match=r"broken.json: is not valid JSON"):
         read(broken, format)
     damaged = tmp_path / "damaged.json.gz"

@@ -76,7 +76,7 @@ async def replayed(
     "strategy",
     ["hierarchical", pytest.param("full", marks=pytest.mark.slow), pytest.param("rolling", marks=pytest.mark.slow)],
 )
-@pytest.mark.parametrize("questions", ["off", "on"])
+@pytest.mark.parametrize("questions", ["message", "query", "off"])
 async def test_delays_in_the_background_change_no_byte(
     settings_of: Callable[[str], Settings], questions: Questions, strategy: str
 ) -> None:
@@ -155,9 +155,9 @@ async def test_a_replay_is_priced_by_the_table_of_the_settings(settings_of: Call
 
 @pytest.mark.postgres
 async def test_every_database_gives_the_same_bytes(settings_of: Callable[[str], Settings], postgres_dsn: str) -> None:
-    here = await replayed(settings_of("hierarchical"), "on")
+    here = await replayed(settings_of("hierarchical"), "query")
     for url in (postgres_dsn, "memory://"):
-        there = await replayed(Settings(store={"url": url}, **STRATEGIES["hierarchical"]), "on")
+        there = await replayed(Settings(store={"url": url}, **STRATEGIES["hierarchical"]), "query")
         assert [outcome.digest for outcome in here] == [outcome.digest for outcome in there]
 
 
@@ -172,7 +172,7 @@ async def test_every_message_is_read_about_once(settings_of: Callable[[str], Set
 
 async def test_with_questions_every_probe_has_a_context_of_its_own(settings_of: Callable[[str], Settings]) -> None:
     kept: list[FinalContext] = []
-    outcomes = await replayed(settings_of("hierarchical"), "on", kept=kept)
+    outcomes = await replayed(settings_of("hierarchical"), "query", kept=kept)
     assert [outcome.probes for outcome in outcomes] == [6, 6]
     assert len(kept) == 2 * len(BUDGETS) * len(SESSION.probes)
     for final in kept:

@@ -17,7 +17,7 @@ PAGE = CHECKOUT / "docs" / "architecture.md"
 
 FLOORS = (
     ("cli",),
-    ("server", "studio", "adapters", "evaluation", "testing"),
+    ("server", "studio", "adapters", "evaluation", "imports", "testing"),
     ("memory", "sync", "client"),
     ("wiring",),
     ("features",),

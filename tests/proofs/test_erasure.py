@@ -13,7 +13,7 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Message, ToolCall, open_container
-from reactor_memory.core.log.health import scrub
+from reactor_memory.core.log.scrubbing import scrub
 from reactor_memory.core.ports import Summarizer
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.notes import operations as note_rows

@@ -118,7 +118,7 @@ class RandomHistory:
 
     async def delete(self, session_id: str) -> None:
         if session_id != "root":
-            gone = await self.manager.delete(session_id, user_id=USER)
+            gone = (await self.manager.delete(session_id, user_id=USER)).session_ids
             self.branches = [branch for branch in self.branches if branch not in gone]
 
     async def load(self, session_id: str) -> None:

@@ -171,7 +171,7 @@ class History:
         self.destroyed |= {word for message in said for word in said_first(message)}
 
     async def delete(self, session: str, user: str) -> None:
-        for gone in await self.manager.delete(session, user_id=user):
+        for gone in (await self.manager.delete(session, user_id=user)).session_ids:
             self.sessions.pop(gone, None)
 
     async def keep(self, session: str, user: str) -> None:

@@ -202,6 +202,11 @@ class TestOnSqlite:
         assert "member USING INDEX memberships_by_user (user_id=?" in details
         assert not re.search(r"SCAN (own|member)\b", details)
 
+    def test_beginnings_of_ids_are_found_by_the_key(self, empty_database: sqlite3.Connection) -> None:
+        statement = QUERIES.sqlite["list_beginning"].text
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("list_beginning")).fetchall()
+        assert [row[3] for row in plan] == ["SEARCH conversations USING PRIMARY KEY (group_id>? AND group_id<?)"]
+
     def test_facts_about_anchors_are_found_by_anchor(self, empty_database: sqlite3.Connection) -> None:
         statement = QUERIES.sqlite["facts_about"].text
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ from reactor_memory.core.validation import MessageLimits
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.wiring.sections import PriceSettings, SummarySettings
 from reactor_memory.wiring.service_settings import ServiceSettings
-from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES
-from reactor_memory.wiring.setting_values import MASK, Section, masked_url
+from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES, known_keys
+from reactor_memory.wiring.setting_values import MASK, Section, masked_url, suggestion
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
@@ -286,6 +287,11 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
             {"context": {"trigger_message_count": 5}},
             "context.trigger_message_count: is no setting; did you mean summary.trigger",
         ),
+        ({"summary": {"model": "m"}}, "summary.model: is no setting; did you mean summary.llm_model?"),
+        ({"llm": {"model": "m"}}, "llm: is no setting; did you mean summary.llm_model?"),
+        ({"summary": {"key": "k"}}, "summary.key: is no setting; did you mean summary.api_key?"),
+        ({"store": {"timeout": 5}}, "store.timeout: is no setting; did you mean store.timeout_seconds?"),
+        ({"context": {"tokens": 5}}, "context.tokens: is no setting; did you mean context.max_tokens?"),
         ({"summary": {"max_tokens": 1}}, "summary.max_tokens: is no setting; did you mean"),
         ({"summary": {"recent_message_count": 20}}, "summary.recent_message_count: must be less than"),
         ({"summary": {"trigger_message_count": 10}}, "summary.recent_message_count: must be less than"),
@@ -309,7 +315,6 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"summary": {"base_url": "http://127.0.0.1.example/v1"}}, "summary.base_url: must begin with https://"),
         ({"summary": {"base_url": "HTTP://10.0.0.1/v1"}}, "summary.base_url: must begin with https://"),
         ({"summary": {"max_tokens_per_day": -1}}, "summary.max_tokens_per_day: must be greater than or equal to 0"),
-        ({"summary": {"max_memory_share": 1.01}}, "summary.max_memory_share: must be less than or equal to 1"),
         ({"summary": {"lazy_timeout_seconds": -1}}, "summary.lazy_timeout_seconds: must be greater than or equal to 0"),
         ({"summary": {"timeout_seconds": float("nan")}}, "summary.timeout_seconds: must be a finite number"),
         ({"history": {"max_conversation_turns": 0}}, "history.max_conversation_turns: must be greater than 0"),
@@ -319,7 +324,11 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
             "store.url: has something behind memory://, which takes nothing: write memory",
         ),
         ({"context": {"reserved_output_tokens": 128_000}}, "context.reserved_output_tokens: must be less than"),
-        ({"context": {"window_min_share": -0.1}}, "context.window_min_share: must be greater than or equal to 0"),
+        ({"context": {"query_memory_share": -0.1}}, "context.query_memory_share: must be greater than or equal to 0"),
+        ({"context": {"memory_share": []}}, "context.memory_share: must be pairs of a budget and a share"),
+        ({"context": {"memory_share": [[2000, 0.5], [1000, 0.8]]}}, "context.memory_share: must be pairs of a budget"),
+        ({"context": {"memory_share": [[1000, 0.9], [2000, 0.4]]}}, "context.memory_share: leaves less at"),
+        ({"context": {"memory_share": [[1000, 0.1], [1100, 0.9]]}}, "context.memory_share: leaves less at"),
         ({"background": {"backoff_seconds": 301}}, "background.backoff_seconds: must not be more than"),
         ({"limits": {"max_tool_calls": "many"}}, "limits.max_tool_calls: must be a valid integer"),
     ],
@@ -328,6 +337,25 @@ def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, objec
     with pytest.raises(ConfigurationError) as raised:
         Settings(**values)
     assert str(raised.value).startswith(message)
+
+
+@each_row(
+    ("key", "meant"),
+    [
+        ("model", {"summary.llm_model", "chat.model", "search.model"}),
+        ("llm.model", {"summary.llm_model"}),
+        ("llm_model", {"summary.llm_model"}),
+        ("openai.model", {"summary.llm_model", "chat.model"}),
+        ("api_key", {"summary.api_key", "chat.api_key"}),
+        ("provider", {"summary.provider", "chat.provider"}),
+        ("sumary.enabled", {"summary.enabled"}),
+        ("store.polsize", {"store.pool_size"}),
+        ("REACTOR_MEMORY_SUMMARY__MODEL", {"summary.llm_model"}),
+    ],
+)
+def test_the_same_last_word_beats_similar_letters(key: str, meant: set[str]) -> None:
+    given = suggestion(key, known_keys(Settings))
+    assert meant <= {*re.findall(r"[a-z_]+[.][a-z_]+", given)}, given
 
 
 @pytest.mark.parametrize(
@@ -553,3 +581,27 @@ def test_impossible_tiers_are_refused_by_name(values: dict[str, object], key: st
     with pytest.raises(ConfigurationError) as caught:
         Settings(tiers=values)
     assert caught.value.key == key
+
+
+@each_row(
+    ("text", "told"),
+    [
+        ("reactor_memory: &a {plugins: {options: {x: *a}}}", "holds an alias of what it stands in"),
+        ("&a [*a]", "holds an alias of what it stands in"),
+        ("reactor_memory: " + "{a: " * 60 + "}" * 60, "nested deeper than 50"),
+        ("reactor_memory: " + "[" * 5000, "no valid YAML"),
+        ("a: &a [" + "x, " * 99 + "]\nb: &b [" + "*a, " * 99 + "]\nc: [" + "*b, " * 99 + "]", "more than 10000 values"),
+        ("reactor_memory: {store: {pool_size: " + "9" * 5000 + "}}", "no valid YAML"),
+        ("reactor_memory: {store: {url: 2026-99-99}}", "no valid YAML"),
+        ("#" * 2_000_000, "more than 1048576 bytes"),
+    ],
+)
+def test_a_file_that_is_no_tree_is_refused(text: str, told: str) -> None:
+    write_config(text)
+    with pytest.raises(ConfigurationError, match=told):
+        Settings()
+
+
+def test_an_alias_repeats_a_value() -> None:
+    write_config("url: &url sqlite:///other.db\nreactor_memory: {store: {url: *url}}")
+    assert Settings().store.url == "sqlite:///other.db"

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 from agents import RunContextWrapper, SessionSettings, TResponseInputItem
 
 from reactor_memory.adapters.loop_bridge import Crossing
-from reactor_memory.adapters.openai_agents.items import is_compaction, plain_item, to_items, to_message
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
+from reactor_memory.forms.response_items import is_compaction, plain_item, to_items, to_message
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.models.turns import units

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from reactor_memory.core import context
 from reactor_memory.core.context.blocks import Block, Part, Verbatim
 from reactor_memory.core.context.current_turn import Count, CurrentTurn, FittedTurn
 from reactor_memory.core.context.newest_turns import Cut
@@ -86,7 +87,10 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
     Nothing looks at `messages` later: the list may be the caller's, who goes on with it.
     """
     offered = messages[cut.start : cut.end]
-    shown = without_orphans(offered, cut.orphans, cut.start)
+    if cut.excerpts:
+        shown = context.window_fill.shown_messages(messages, cut)
+    else:
+        shown = without_orphans(offered, cut.orphans, cut.start)
     gone = (messages[begin], messages[cut.start - 1]) if begin < cut.start else None
     return FittedPart(name, shown, cut.tokens, cut.end - begin, CutAccount(begin, gone, offered, cut, cost))
 

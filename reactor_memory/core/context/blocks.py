@@ -52,13 +52,15 @@ class Block(Value, frozen=True, kw_only=True):
 class Verbatim(Value, frozen=True, kw_only=True):
     """Messages that stand behind the memory, byte for byte, as long as the current turn leaves room for them.
 
-    `hashes` are the SHA-256 of their texts, `sources` the positions in the log of what they were taken from.
+    `hashes` are the SHA-256 of their texts, `sources` the positions in the log of what they were taken from. `damaged`
+    names what could not be read, and is left out.
     """
 
     part: Part
     messages: tuple[Message, ...]
     hashes: tuple[str, ...]
     sources: tuple[int, ...]
+    damaged: tuple[str, ...] = ()
 
 
 FIRST_SHARE = 0.25

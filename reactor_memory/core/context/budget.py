@@ -8,8 +8,11 @@ stored message is not counted again. The work grows with what is kept, not with 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from reactor_memory.core import context
 from reactor_memory.core.context.accounting import (
@@ -25,12 +28,15 @@ from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn, current_turn
 from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
-from reactor_memory.core.context.newest_turns import Cut, kept_start, newest_turns, without_oldest
+from reactor_memory.core.context.newest_turns import FULL, Cut, kept_start, newest_turns, without_oldest
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, turns
 
 if TYPE_CHECKING:
     from reactor_memory.core.context.report import Reason
+
+STEADY_SHARE = 0.5
+"""While a turn goes on, its window loses whole turns only, as long as those that stay take this share of the room."""
 
 
 def assemble(
@@ -56,25 +62,55 @@ def assemble(
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = current_turn(current, cost)
     verbatim = [message for part in draft.verbatim for message in part.messages]
-    protected, fitted, room = protect(verbatim, turn, limits, cost, count_text)
-    shown: list[FittedPart] = []
+    leading = _leading(draft, verbatim, turn, limits, cost, count_text, tokenizer) if draft.leading else None
+    left = replace(limits, budget=limits.budget - leading.tokens) if leading else limits
+    protected, fitted, room = protect(verbatim, turn, left, cost, count_text)
+    shown = [leading] if leading else list[FittedPart]()
     kept = _kept_beside_earlier(draft, window_end, limits, cost)
+    window = _Window(draft, window_end, limits, count, tokenizer, is_steady=len(current) > 1)
     if draft.blocks or draft.earlier:
-        most, enough = int(limits.window_min_share * room), limits.recent_message_count
-        least = newest_turns(
-            draft.window, 0, window_end, most, count, limits.overhead, tokenizer=tokenizer, enough=enough
-        )
+        least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
         before = draft.blocks_at("first", "memory")
         blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
         room -= sum(block.tokens for block in blocks)
         shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
     shown += _verbatim_parts(draft.verbatim, protected, cost)
-    window = newest_turns(draft.window, 0, window_end, room, count, limits.overhead, tokenizer=tokenizer)
+    cut = window.within(room)
     behind: Sequence[FittedPart] = ()
     if draft.earlier or draft.blocks_at("last"):
-        window, behind = _bring_back(draft, window, kept, room, limits, cost, count_text)
-    shown += (cut_part("window", draft.window, 0, window, cost), *behind, turn_part(turn, fitted, cost))
+        cut, behind = _bring_back(draft, window, cut, kept, room, limits, cost, count_text)
+    shown += (cut_part("window", draft.window, 0, cut, cost), *behind, turn_part(turn, fitted, cost))
     return make_context(draft, limits, shown, system)
+
+
+class _Window(NamedTuple):
+    """The messages of a draft before position `end`, to be fitted into a room. `is_steady`: the turn goes on, and a
+    window that stays nearly as it was is worth more than one that is full.
+    """
+
+    draft: Draft
+    end: int
+    limits: ContextLimits
+    count: Count
+    tokenizer: str
+    is_steady: bool
+
+    def newest(self, room: int, *, enough: int = sys.maxsize) -> Cut:
+        """The newest whole turns in `room` tokens, no more than make `enough` messages."""
+        messages, excerpts = self.draft.window, self.draft.excerpts
+        if excerpts:
+            forms = {excerpt.seq: excerpt for excerpt in excerpts}
+            return context.window_fill.held(messages, self.end, room, forms, self.count, self.limits.overhead)
+        overhead, tokenizer = self.limits.overhead, self.tokenizer
+        return newest_turns(messages, 0, self.end, room, self.count, overhead, tokenizer=tokenizer, enough=enough)
+
+    def within(self, room: int) -> Cut:
+        """What of the messages is shown in `room` tokens, with a part of those that are too long if not all fit."""
+        cut = self.newest(room)
+        if not cut.start or room - cut.tokens < FULL or (self.is_steady and cut.tokens >= STEADY_SHARE * room):
+            return cut
+        messages, overhead = self.draft.window, self.limits.overhead
+        return context.window_fill.filled(messages, 0, self.end, room, self.count, overhead, tokenizer=self.tokenizer)
 
 
 def with_overhead(count: Count, overhead: int) -> Count:
@@ -107,6 +143,36 @@ def protect(
     return protected, fitted, 0 if fitted.clamped else room - fitted.tokens
 
 
+def _leading(
+    draft: Draft,
+    verbatim: Sequence[Message],
+    turn: CurrentTurn,
+    limits: ContextLimits,
+    cost: Count,
+    count_text: CountText,
+    tokenizer: str,
+) -> FittedPart:
+    """The system messages that the session begins with, cut if they leave too little to the current turn."""
+    messages = draft.leading
+    cut, room = Cut(0, len(messages), sum(map(cost, messages))), limits.budget - sum(map(cost, verbatim))
+    if cut.tokens > room - turn.tokens:
+        clamp = context.turn_clamp.TurnClamp(turn, cost, count_text, overhead=limits.overhead)
+        room = max(0, room - min(turn.tokens, clamp.minimum()))
+        if cut.tokens > room:
+            cut = context.window_fill.filled(messages, 0, len(messages), room, cost, tokenizer=tokenizer)
+    fates = [_fate_of(cut, index, cost(message)) for index, message in enumerate(messages)]
+    shown = context.window_fill.shown_messages(messages, cut) if cut.excerpts or cut.start else messages
+    return FittedPart("system", shown, cut.tokens, len(messages), ChoiceAccount(messages, fates))
+
+
+def _fate_of(cut: Cut, index: int, tokens: int) -> Fate:
+    if index < cut.start or index in cut.orphans:
+        return Fate("dropped", "over_budget", tokens)
+    if excerpt := cut.excerpts.get(index):
+        return Fate("clamped", "too_long", tokens - excerpt.tokens)
+    return Fate("kept", "protected", tokens)
+
+
 def _give_up_verbatim(verbatim: Sequence[Message], tokens: int, least: int, limits: ContextLimits, cost: Count) -> Cut:
     if limits.on_overflow == "raise":
         raise BudgetExceededError(budget=limits.budget, minimum=least + tokens)
@@ -132,28 +198,14 @@ def _fit_blocks(
     """The blocks before the window in what the smallest window leaves, `left` tokens. For what comes back, those of the
     strategy make room in what its newest turns leave, `beside` tokens.
     """
-    fitted = _shared(blocks, left, left, limits, count_text)
+    fitted = fit_blocks(blocks, left, overhead=limits.overhead, count_text=count_text)
     if not draft.earlier_room:
         return fitted
     first = [each for each, block in zip(fitted, blocks, strict=True) if block.frame.place == "first"]
     taken = sum(each.tokens for each in first)
     most = beside - taken - min(draft.earlier_room, _tokens_brought_back(draft, limits, count_text))
-    return [*first, *_shared(draft.blocks_at("memory"), min(left - taken, most), left - taken, limits, count_text)]
-
-
-def _shared(
-    blocks: Sequence[Block], most: int, left: int, limits: ContextLimits, count_text: CountText
-) -> list[FittedBlock]:
-    """The blocks in `most` tokens of the `left` ones, or in the share of memory.
-
-    The strategy kept them to their share when the window last moved. Where they still fit they stay as they are, for
-    the blocks change only when the window moves; where they do not, they come down to their share.
-    """
-    fitted = fit_blocks(blocks, most, overhead=limits.overhead, count_text=count_text)
-    if all(each.is_whole(block) for each, block in zip(fitted, blocks, strict=True)):
-        return fitted
-    share = int(limits.max_memory_share * left)
-    return fit_blocks(blocks, min(most, share), overhead=limits.overhead, count_text=count_text)
+    told = draft.blocks_at("memory")
+    return [*first, *fit_blocks(told, min(left - taken, most), overhead=limits.overhead, count_text=count_text)]
 
 
 def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
@@ -176,7 +228,14 @@ def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> FittedPa
 
 
 def _bring_back(
-    draft: Draft, window: Cut, kept: int, room: int, limits: ContextLimits, cost: Count, count_text: CountText
+    draft: Draft,
+    window: _Window,
+    cut: Cut,
+    kept: int,
+    room: int,
+    limits: ContextLimits,
+    cost: Count,
+    count_text: CountText,
 ) -> tuple[Cut, Sequence[FittedPart]]:
     """What comes back, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
     left = room - kept
@@ -185,13 +244,13 @@ def _bring_back(
     blocks = sum(block.tokens for block in fitted)
     left -= blocks
     earlier = draft.earlier or EarlierTurns(part="", messages=())
-    chosen = _best_turns(_unseen(draft, earlier, window), left, cost)
-    if blocks + sum(map(cost, chosen)) > room - window.tokens:
+    chosen = _best_turns(_unseen(draft, earlier, cut), left, cost)
+    if blocks + sum(map(cost, chosen)) > room - cut.tokens:
         taken = blocks + min(left, sum(map(cost, earlier.messages)))
-        window = newest_turns(draft.window, 0, window.end, room - taken, cost)
-        chosen = _best_turns(_unseen(draft, earlier, window), left, cost)
+        cut = window.within(room - taken)
+        chosen = _best_turns(_unseen(draft, earlier, cut), left, cost)
     shown = [_block(*each, limits) for each in zip(behind, fitted, strict=True)]
-    return window, [_earlier_part(draft, earlier, window, chosen, cost), *shown]
+    return cut, [_earlier_part(draft, earlier, cut, chosen, cost), *shown]
 
 
 def _kept_beside_earlier(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
@@ -202,8 +261,13 @@ def _kept_beside_earlier(draft: Draft, end: int, limits: ContextLimits, cost: Co
 
 
 def _unseen(draft: Draft, earlier: EarlierTurns, window: Cut) -> Sequence[Message]:
-    """What would come back, less what `window` shows."""
-    shown = {message.seq for message in draft.window[window.start :]}
+    """What would come back, less what `window` shows, whole or in part."""
+    shown = {
+        message.seq
+        for index, message in enumerate(draft.window[window.start :], window.start)
+        if index not in window.orphans
+    }
+    shown.update(each.seq for each in draft.leading)
     return [message for message in earlier.messages if message.seq not in shown]
 
 

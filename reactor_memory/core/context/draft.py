@@ -5,12 +5,14 @@ A draft holds everything that may appear in a context; `reactor_memory.core.cont
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import PLACES, Block, Part, Place, Verbatim
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
+from reactor_memory.models.excerpts import Excerpt
 
 if TYPE_CHECKING:
     from reactor_memory.models.ledger import Form
@@ -24,13 +26,30 @@ is no summary because making one failed. `empty`: the summary says nothing. `his
 """
 
 
+Curve: TypeAlias = tuple[tuple[int, float], ...]
+"""Budgets in tokens, ascending, and the share of each; between them it runs evenly over the logarithm of the budget."""
+
+MEMORY_CURVE: Curve = ((1_000, 0.8), (4_000, 0.88), (16_000, 0.5))
+"""Measured without a question: see `docs/decisions.md`."""
+
+
+def share_at(curve: Curve, budget: int) -> float:
+    """The share of a budget: that of the nearest point outside the curve."""
+    after = next((index for index, (tokens, _) in enumerate(curve) if tokens >= budget), len(curve))
+    if not 0 < after < len(curve):
+        return curve[min(after, len(curve) - 1)][1]
+    (low, first), (high, last) = curve[after - 1], curve[after]
+    return first + (last - first) * math.log(budget / low) / math.log(high / low)
+
+
 class ContextLimits(Value, frozen=True, kw_only=True):
     """How large a context may be and how it is shared out.
 
-    `budget` and `overhead` are tokens; every message costs its tokens plus `overhead`. The newest
-    `recent_message_count` messages, cut at a turn border and to `window_min_share` of what the protected messages
-    leave, are the minimum of the window; memory gets at most `max_memory_share` of what that minimum leaves. The share
-    is taken when the window moves; until then the blocks stay as they are as long as the minimum fits beside them.
+    `budget` and `overhead` are tokens; every message costs its tokens plus `overhead`. Memory gets at most
+    `memory_share` of the budget, the value of `memory_curve` there, and beside an explicit query at most
+    `query_memory_share`. The newest `recent_message_count` messages, cut at a turn border and to the rest of what the
+    protected messages leave, are the minimum of the window. The share is taken when the window moves; until then the
+    blocks stay as they are as long as the minimum fits beside them.
 
     At or below `trigger_message_count` messages, and without a summary, the newest `take_last_count` messages are
     shown. Above it the window grows (`window_growth`) up to `trigger_message_count` messages, or until the budget or
@@ -50,10 +69,14 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     segment_message_count: int = 10
     window_growth: Literal["messages", "tokens"] = "messages"
     max_window_tokens: int = 16_000
-    window_min_share: float = 0.35
-    max_memory_share: float = 0.97
+    memory_curve: Curve = MEMORY_CURVE
+    query_memory_share: float = 0.35
     memory_role: Literal["system", "user"] = "system"
     on_overflow: Literal["raise", "drop_memory"] = "raise"
+
+    @property
+    def memory_share(self) -> float:
+        return share_at(self.memory_curve, self.budget)
 
     @property
     def longest_turn(self) -> int:
@@ -74,9 +97,12 @@ class EarlierTurns(Value, frozen=True, kw_only=True):
 class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
-    `blocks` stand in the order of their places. `verbatim` is shown whether or not the window shows the same messages,
-    so that it stays where it is when the window moves. `earlier` comes back behind the window; for it and the blocks
-    there, memory gives up at most `earlier_room` tokens, the least valuable lines first.
+    `leading` are the system messages that the session begins with; the window has none of them. They stand first, and
+    are cut only if they do not fit beside the least of the current turn. `blocks` stand in the order of their places.
+    `verbatim` is shown whether or not the window shows the same messages,
+    so that it stays where it is when the window moves. `excerpts` say how messages that are too long for the window
+    were shown before: as long as all fits so, they are shown so again. `earlier` comes back behind the window; for it
+    and the blocks there, memory gives up at most `earlier_room` tokens, the least valuable lines first.
 
     `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
     reaches. The lines of memory were chosen among those of what was said before message `memory_before_seq`; a line
@@ -86,9 +112,11 @@ class Draft(Value, frozen=True, kw_only=True):
 
     strategy: str
     session_id: str
+    leading: tuple[Message, ...] = ()
     blocks: tuple[Block, ...] = ()
     verbatim: tuple[Verbatim, ...] = ()
     window: tuple[Message, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
     earlier: EarlierTurns | None = None
     earlier_room: int = 0
     unread: tuple[tuple[int, int], ...] = ()

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.context.current_turn import Count
 from reactor_memory.models import Message, is_posted_summary
+from reactor_memory.models.excerpts import Excerpt
 from reactor_memory.models.turns import OrphanReason, find_orphans, last_turn_start, orphans_among, units
+
+LeftOut: TypeAlias = OrphanReason | Literal["too_long"]
+"""Why a message between those that are shown is not."""
 
 
 class Cut(NamedTuple):
-    """Positions `start`..`end` - 1 of a list are shown, except those in `orphans`. `tokens` is what is shown."""
+    """Positions `start`..`end` - 1 of a list are shown, except those in `orphans`, and in part those in `excerpts`.
+    `tokens` is what is shown.
+    """
 
     start: int
     end: int
     tokens: int = 0
-    orphans: dict[int, OrphanReason] = {}
+    orphans: Mapping[int, LeftOut] = {}
+    excerpts: Mapping[int, Excerpt] = {}
 
+
+FULL = 16
+"""A room with so few tokens left over is full: they would hold no more than an answer without its question."""
 
 KEPT_TURNS = 2
 KEPT_SHARE = 0.5

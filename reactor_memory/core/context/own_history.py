@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reactor_memory.core import context
 from reactor_memory.core.context.accounting import cut_part, turn_part
 from reactor_memory.core.context.budget import make_context, protect, with_overhead
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.current_turn import Count, CountText, current_turn
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.newest_turns import newest_turns, without_oldest
+from reactor_memory.core.context.newest_turns import FULL, newest_turns, without_oldest
 from reactor_memory.models import Message, is_posted_summary, turns
 
 
@@ -39,7 +40,10 @@ def trim(
     turn = current_turn(messages[end:], cost)
     _, fitted, room = protect((), turn, limits, cost, count_text)
     leading = without_oldest(messages[:start], room, cost)
-    window = newest_turns(messages, start, end, room - leading.tokens, count, overhead, tokenizer=tokenizer)
+    left = room - leading.tokens
+    window = newest_turns(messages, start, end, left, count, overhead, tokenizer=tokenizer)
+    if window.start > start and left - window.tokens >= FULL:
+        window = context.window_fill.filled(messages, start, end, left, count, overhead, tokenizer=tokenizer)
     shown = [
         cut_part("system", messages, 0, leading, cost),
         cut_part("window", messages, start, window, cost),

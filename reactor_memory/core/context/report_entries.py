@@ -18,6 +18,7 @@ from reactor_memory.core.context.accounting import (
 )
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.draft import ContextLimits, Draft
+from reactor_memory.core.context.excerpts import shown_as
 from reactor_memory.core.context.report import ContextReport, Reason, ReportEntry, digest
 from reactor_memory.models import Message
 from reactor_memory.models.seq_ranges import joined_ranges
@@ -90,20 +91,24 @@ def _entries(part: FittedPart) -> Entries:
 def _cut_entries(part: Part, account: CutAccount) -> Entries:
     """What was cut off at the front is one entry."""
     entries: Entries = []
-    begin, gone, offered, cut, cost = account
+    begin, gone, offered, cut, _ = account
     if gone:
         entries.append(("dropped", _entry(part, *gone, range(begin, cut.start), "over_budget", None)))
-    if cut.orphans:
-        fates = [
-            Fate("dropped", cut.orphans[index], cost(message))
-            if index in cut.orphans
-            else Fate("kept", "fits", cost(message))
-            for index, message in enumerate(offered, cut.start)
-        ]
+    if cut.orphans or cut.excerpts:
+        fates = [_cut_fate(account, index, message) for index, message in enumerate(offered, cut.start)]
         entries += _runs(part, offered, fates, at=cut.start)
     elif offered:
         entries.append(("kept", _entry(part, offered[0], offered[-1], range(cut.start, cut.end), "fits", cut.tokens)))
     return entries
+
+
+def _cut_fate(account: CutAccount, index: int, message: Message) -> Fate:
+    cost = account.cost(message)
+    if reason := account.cut.orphans.get(index):
+        return Fate("dropped", reason, cost)
+    if excerpt := account.cut.excerpts.get(index):
+        return Fate("clamped", "too_long", account.cost(message) - account.cost(shown_as(message, excerpt)))
+    return Fate("kept", "fits", cost)
 
 
 def _verbatim_entries(part: Part, account: VerbatimAccount) -> Entries:

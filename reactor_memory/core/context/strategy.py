@@ -49,12 +49,15 @@ class Plan(Value, frozen=True, kw_only=True):
 
     With `missing` or `wants_summary` the draft does not count. `wants_summary`: the whole summary is needed, or
     messages before the window of `request.rows.layout`, and `request.rows.summary` is no `Summary` yet, only its head.
+    `wants_older`: no memory tells what lies before the messages that were read, so that the budget decides how many are
+    shown. It may be answered once more after that; then nothing more is read.
     """
 
     draft: Draft
     layout: Layout | None = None
     missing: Missing | None = None
     wants_summary: bool = False
+    wants_older: bool = False
 
 
 class Strategy(Protocol):
@@ -67,20 +70,23 @@ class Strategy(Protocol):
 
 
 class TakeLast:
-    """The newest messages and nothing else."""
+    """The newest messages and nothing else: with an explicit budget as many as fit, else `take_last_count`."""
 
     reads_summaries = False
 
     def __call__(self, request: PlanRequest) -> Plan:
-        return take_last(request, "none")
+        by_count = request.limits.window_growth == "messages"
+        return take_last(request, "none", most=request.limits.take_last_count if by_count else None)
 
 
-def take_last(request: PlanRequest, freshness: Freshness) -> Plan:
-    """The newest `take_last_count` messages; what lies before them is unread."""
-    window = tuple(newest(request.rows.messages, request.limits.take_last_count))
+def take_last(request: PlanRequest, freshness: Freshness, *, most: int | None = None) -> Plan:
+    """The newest messages, no more than `most`, else all that were read; what lies before them is unread."""
+    messages = request.rows.messages
+    window = tuple(newest(messages, len(messages) if most is None else most))
     first = window[0].seq or 1 if window else 1
     unread = ((1, first - 1),) if first > 1 else ()
     draft = Draft(
         strategy="take_last", session_id=request.session_id, window=window, unread=unread, freshness=freshness
     )
-    return Plan(draft=draft)
+    wants_older = freshness == "empty" and bool(unread) and request.limits.window_growth == "messages"
+    return Plan(draft=draft, wants_older=wants_older)

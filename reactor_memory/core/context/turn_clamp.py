@@ -13,6 +13,7 @@ import msgspec
 from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn
 from reactor_memory.models import Message, reasoned_runs
 from reactor_memory.models.turns import is_traffic, units
+from reactor_memory.text.borders import border_after, cut
 
 _COMFORTABLE = 64
 """Tokens below which a message says too little: rather than cut deeper, older pairs leave."""
@@ -117,9 +118,9 @@ class TurnClamp:
         if not text or index in self._reasoned:
             return message
         tail = characters // 3
-        head, end = text[: characters - tail], text[len(text) - tail :]
-        cut = self._text_tokens[index] - self._count_text(head) - self._count_text(end)
-        content = f"{head} {cut_mark(max(cut, 1))} {end}".strip()
+        head, end = cut(text, characters - tail), text[border_after(text, len(text) - tail) :]
+        gone = self._text_tokens[index] - self._count_text(head) - self._count_text(end)
+        content = f"{head} {cut_mark(max(gone, 1))} {end}".strip()
         return msgspec.structs.replace(message, content=content, token_count=None, tokenizer=None)
 
 

@@ -271,12 +271,17 @@ def _names(entries: Sequence[ReportEntry], seq: int) -> bool:
 
 
 def _check_clamped(context: Context) -> Iterator[str]:
-    marked = sum(
-        part == "current" and "[… " in message.content and " tokens cut …]" in message.content
-        for part, message in zip(context.report.parts, context.messages, strict=True)
-    )
+    marked = sum(map(_is_marked, context.report.parts, context.messages))
     if sum(entry.count for entry in context.report.clamped) > marked:
         yield "clamped: a message that was cut has no mark"
+
+
+def _is_marked(part: str, message: Message) -> bool:
+    """Whether a message says that a part of it was cut: of its text, or of the arguments of its calls."""
+    if part == "current":
+        return "[… " in message.content and " tokens cut …]" in message.content
+    texts = (message.content, *(str(call.arguments) for call in message.tool_calls))
+    return any("[… " in text and " characters left out" in text for text in texts)
 
 
 def _check_ranges(context: Context) -> Iterator[str]:

@@ -9,17 +9,22 @@ import msgspec
 
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary_head, hold
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
+from reactor_memory.models.excerpts import Excerpt
 from reactor_memory.models.ledger import Form
 
-_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form])
+_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form, tuple[Excerpt, ...]])
 _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 
 
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
     rows = yield Query("layout", _layout_key(session_id, budget, settings_fingerprint))
-    return layout_from(rows[0]) if rows else None
+    try:
+        return layout_from(rows[0]) if rows else None
+    except DAMAGE:
+        return None  # it is made anew
 
 
 def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:
@@ -36,7 +41,7 @@ def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict
 
 def layout_from(row: Row) -> Layout:
     seq, window_start_seq, covered_seq, epoch, facts_json, narrative_json = row
-    fact_tokens, fact_count, facts, fact_details, left_out, floor, form = _FACT_BLOCK.decode(facts_json)
+    fact_tokens, fact_count, facts, fact_details, left_out, floor, form, excerpts = _FACT_BLOCK.decode(facts_json)
     narrative_tokens, count, narrative, details = _BLOCK.decode(narrative_json)
     return Layout(
         seq=seq,
@@ -50,6 +55,7 @@ def layout_from(row: Row) -> Layout:
         form=form,
         covered_seq=covered_seq,
         epoch=epoch,
+        excerpts=excerpts,
     )
 
 
@@ -58,7 +64,10 @@ def _layout_values(layout: Layout) -> dict[str, Any]:
         "seq": layout.seq,
         "window_start_seq": layout.window_start_seq,
         "fact_lines": to_json(
-            (layout.fact_tokens, *_stored(layout.fact_lines), layout.left_out, layout.floor, layout.form)
+            (
+                *(layout.fact_tokens, *_stored(layout.fact_lines)),
+                *(layout.left_out, layout.floor, layout.form, layout.excerpts),
+            )
         ),
         "narrative": to_json((layout.narrative_tokens, *_stored(layout.narrative))),
         "covered_seq": layout.covered_seq,

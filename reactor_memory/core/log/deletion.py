@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.operations import check_owner, lock
 from reactor_memory.core.log.rows import key_of, session_from
+from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.core.log.user_rows import name_all_users
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import SessionNotFoundError
@@ -74,6 +75,7 @@ def purge_session(session_id: str, now: int, *, forget_in: int | None = None) ->
     for query in PURGED:
         yield Query(query, key_of(session_id))
     yield from HOOKS.on_purge(session_id)
+    yield from note_scrub(now)
     if forget_in is not None:
         yield Query("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})
     return True

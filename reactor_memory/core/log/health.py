@@ -1,23 +1,29 @@
-"""What ``doctor`` looks for in a database, and the scrubbing of what was erased."""
+"""What ``doctor`` looks for in a database."""
 
 from __future__ import annotations
 
 import sqlite3
 
 from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.scrubbing import FILES, LONG_SECONDS
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
-from reactor_memory.database.operations import Query, Rows, Statement, Steps
+from reactor_memory.database.operations import Query, Row, Rows, Statement, Steps
 from reactor_memory.database.schema import read_revision
-from reactor_memory.models.requests import StoreHealth
+from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SCRUB, StoreHealth
 
 SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
 
-LONG_SECONDS = 86_400.0
-"""What reads or writes the whole database may take a day."""
-
 _MOST_PROBLEMS = 100
+
+_LEFT = {"scrub": SCRUB, "erase": ERASE, "forget": FORGET, "erase_user": ERASE_USER}
+_PLACES = {
+    SCRUB: f"{FILES} of the database, which hold erased text until nobody reads them",
+    ERASE: "what is kept elsewhere of erased messages",
+    FORGET: "what is kept elsewhere of deleted sessions",
+    ERASE_USER: "sessions of erased users",
+}
 
 
 async def check(database: Database) -> StoreHealth:
@@ -27,30 +33,6 @@ async def check(database: Database) -> StoreHealth:
         if damages:
             return StoreHealth(details=(("store", f"SQLite {sqlite3.sqlite_version}"),), problems=damages)
         return await database.read_long(_describe_sqlite if database.engine == "sqlite" else _describe_postgres)
-
-
-async def scrub(database: Database, *, rewrite: bool = False) -> None:
-    """What was erased leaves the files of the database, too, as far as that takes little; with `rewrite` whatever it
-    takes: all tables are written anew, each locked meanwhile.
-
-    Full-text indexes keep deleted terms until their parts are merged, and the log of SQLite what it is not rid of yet.
-    PostgreSQL clears away dead rows in its own time; their bytes leave the files when tables are written anew.
-    """
-    with within(LONG_SECONDS):
-        for merge in HOOKS.merge_statements if database.engine == "sqlite" else ():
-            while await database.write(_merge, merge):
-                pass
-        if rewrite:
-            await database.one("rewrite", {})
-        await database.one("checkpoint", {})
-
-
-def _merge(merge: str) -> Steps[bool]:
-    """Merge a part of a full-text index; whether there may be more to merge."""
-    before = yield Query("changed_rows", {})
-    yield Query(merge, {})
-    after = yield Query("changed_rows", {})
-    return after[0][0] - before[0][0] > 1  # one, if nothing was left to merge
 
 
 def _damages_of_file() -> Steps[tuple[str, ...]]:
@@ -77,6 +59,7 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     sessions, messages = (yield Query("totals", {}))[0]
     of_features = yield from HOOKS.health()
     gaps = yield Query("gaps", {"limit": 20})
+    left = yield Query("left_of_erasures", _LEFT)
     return StoreHealth(
         details=(
             *first,
@@ -84,10 +67,18 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
             ("sessions", str(sessions)),
             ("messages", str(messages)),
             *of_features,
+            *(("left to destroy", _left(row)) for row in left),
             *(detail for part in rest for detail in part),
         ),
-        problems=gap_problems(gaps),
+        problems=(*gap_problems(gaps), *(f"left to destroy: {_left(row)}" for row in left if row[2])),
     )
+
+
+def _left(row: Row) -> str:
+    """What an erasure or a deletion promised and has not done yet; background work goes on with it."""
+    kind, count, attempts, error = row
+    where = _PLACES[kind] if count == 1 or kind == SCRUB else f"{_PLACES[kind]} ({count})"
+    return f"{where}, tried {attempts} times: {error}" if attempts else where
 
 
 def _several_processes() -> str:

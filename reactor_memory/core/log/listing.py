@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from itertools import islice
 
-from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.branches import group_of, is_fork
 from reactor_memory.core.log.operations import stored_parts
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, Cursor, decode_cursor, encode_cursor, preview_of
 from reactor_memory.core.log.rows import branch_from, first_range, session_from
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models import LARGEST, BranchRange, Session
 from reactor_memory.models.session_pages import SessionPage, SessionPreview
 
 _AS_THEY_ARE = str.maketrans({sign: f"!{sign}" for sign in "!%_"})
 """What else means something in a pattern of `list_matching`."""
+
+LAST_CHARACTER = "\U0010ffff"
+"""No id that begins with a text sorts behind the text with this: ids sort by code point on both engines."""
 
 
 def list_sessions(
@@ -51,21 +55,43 @@ def read_group(session_id: str) -> Steps[tuple[Session, ...]]:
     return tuple(map(session_from, rows))
 
 
+def list_beginning(text: str, user_id: str | None, *, limit: int) -> Steps[tuple[Session, ...]]:
+    """At most `limit` sessions whose ids begin with `text`, by id: roots, or the forks of one root if `text` has the
+    mark of forks. Those that the user may open, without one everybody's; one of exactly this id also if it was deleted.
+    """
+    forks = is_fork(text)
+    group, beyond = (group_of(text), group_of(text)) if forks else (text, text + LAST_CHARACTER)
+    bounds = {"first_group": group, "last_group": beyond, "first_id": text, "last_id": text + LAST_CHARACTER}
+    rows = yield Query("list_beginning", bounds | {"owner_id": user_id, "of_forks": int(forks), "limit": limit})
+    return tuple(map(session_from, rows))
+
+
 def _cursor_after(session: SessionPreview) -> str:
     return encode_cursor(Cursor(updated_at=session.updated_at, session_id=session.session_id))
 
 
 def _preview(row: Row) -> Steps[SessionPreview]:
+    """One whose rows are damaged is listed as that: it does not take the others along."""
     session_id, _, owner_id, last_seq, path, created_at, updated_at, title, forked_from_id, *_ = row
+    try:
+        preview = preview_of((yield from _first_user_text(session_id, path)))
+        is_damaged = False
+    except DAMAGE:
+        preview, is_damaged = "", True
+    numbers = [each if isinstance(each, int) else 0 for each in (last_seq, created_at, updated_at)]
+    texts = [each if isinstance(each, str) else None for each in (owner_id, title, forked_from_id)]
     return SessionPreview(
         session_id=session_id,
-        owner_id=owner_id,
-        forked_from_id=forked_from_id,
-        title=title,
-        preview=preview_of((yield from _first_user_text(session_id, path))),
-        last_seq=last_seq,
-        created_at=created_at,
-        updated_at=updated_at,
+        owner_id=texts[0],
+        forked_from_id=texts[2],
+        title=texts[1],
+        preview=preview,
+        last_seq=numbers[0],
+        created_at=numbers[1],
+        updated_at=numbers[2],
+        is_damaged=is_damaged
+        or numbers != [last_seq, created_at, updated_at]
+        or texts != [owner_id, title, forked_from_id],
     )
 
 

@@ -5,16 +5,17 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import clipped_between, group_of
 from reactor_memory.core.log.rows import (
+    checked_messages_from,
     key_of,
-    message_from,
     message_values,
+    messages_from,
     pin_from,
     session_from,
     stored_bytes,
@@ -41,7 +42,10 @@ _FIRST_CHUNK = 64
 
 
 SESSION_COLUMNS = 11
-"""Of a row of `session_with_pins`; then come those of a pin."""
+"""Of a row of `session_with_pins`; then come those of a pin, and the role of the first message of the group."""
+
+MOST_LEADING = 8
+"""So many system messages at the head of a session always stand."""
 
 
 def check_access(session: Session, user_id: str | None) -> Session:
@@ -77,12 +81,18 @@ def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
 
 
 def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
+    session, pins, _ = yield from _find_with_pins(session_id, user_id)
+    return session, pins
+
+
+def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...], str]]:
+    """With them, the role of the first message of the group."""
     rows = yield Query("session_with_pins", key_of(session_id))
     if not rows:
-        return None, ()
+        return None, (), ""
     session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
-    pins = [row[SESSION_COLUMNS:] for row in rows]
-    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None])
+    pins = [row[SESSION_COLUMNS:-1] for row in rows]
+    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None]), rows[0][-1]
 
 
 # Appending
@@ -205,17 +215,26 @@ def read_ranges(session_id: str, user_id: str | None, ranges: Sequence[tuple[int
         return ()
     parts = [part for start, end in ranges for part in stored_parts(session.branch, start - 1, end)]
     rows = yield Query("messages_of_ranges", {"group_id": session.group_id, "ranges": ranges_of(parts)})
-    return tuple({row[0]: message_from(row) for row in rows}.values())
+    return tuple({message.seq: message for message in checked_messages_from(rows)}.values())
+
+
+def leading_of(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """The system messages that a session begins with, of its first messages that are in view."""
+    places = enumerate(messages, 1)
+    return tuple([each for _, each in takewhile(lambda at: at[1].role == "system" and at[1].seq == at[0], places)])
 
 
 @bounded
 def read_context(query: ContextQuery) -> Steps[ContextRows]:
-    session, pins = yield from find_with_pins(query.session_id, query.user_id)
+    session, pins, first_role = yield from _find_with_pins(query.session_id, query.user_id)
     if session is None:
         return ContextRows()
+    leading: tuple[Message, ...] = ()
+    if first_role == "system":
+        leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
     if query.trigger_message_count is None:
         newest = yield from _newest(session.branch, query.last_count)
-        return ContextRows(session=session, pins=pins, messages=newest[::-1])
+        return ContextRows(session=session, pins=pins, messages=newest[::-1], leading=leading)
     layout = yield from log.context_layouts.get_layout(query.session_id, query.budget, query.settings_fingerprint)
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
     return ContextRows(
@@ -224,6 +243,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         summary=(yield from summary(query.session_id)),
         layout=layout,
         messages=(yield from _newest_for(query, session, layout))[::-1],
+        leading=leading,
     )
 
 
@@ -299,7 +319,8 @@ def _oldest(
 ) -> Steps[tuple[Message, ...]]:
     """Oldest first."""
     parts = stored_parts(branch, after, until, wanted=wanted)
-    return (yield from read_parts("messages_oldest_first", "messages_of_ranges", parts, limit))
+    steps = read_parts("messages_oldest_first", "messages_of_ranges", parts, limit, decoded=checked_messages_from)
+    return (yield from steps)
 
 
 def _newest(
@@ -316,7 +337,13 @@ def _newest(
 
 
 def read_parts(
-    alone: str, together: str, parts: Sequence[StoredPart], limit: int, **shared: object
+    alone: str,
+    together: str,
+    parts: Sequence[StoredPart],
+    limit: int,
+    *,
+    decoded: Callable[[Rows], list[Message]] = messages_from,
+    **shared: object,
 ) -> Steps[tuple[Message, ...]]:
     """The first `limit` messages of `parts`, which are in the order of the messages that are wanted. `alone` is the
     query of one part, `together`, oldest first, of several: so a few statements read them, whatever their number.
@@ -332,7 +359,7 @@ def read_parts(
             in_order = rows if parts[0].start_seq < parts[1].start_seq else rows[::-1]
         else:
             in_order = yield Query(alone, shared | parts[0].values() | {"limit": limit - len(found)})
-        found += map(message_from, in_order)
+        found += decoded(in_order)
         parts, size = parts[max(1, count) :], size * 2
     return tuple(found[:limit])
 
@@ -341,6 +368,11 @@ def _how_many_within(parts: Sequence[StoredPart], size: int) -> int:
     """Of how many of the first parts all positions together are no more than `size`."""
     taken = accumulate(part.end_seq - part.start_seq + 1 for part in parts)
     return sum(1 for _ in takewhile(lambda positions: positions <= size, taken))
+
+
+def counted_tokens(message: Message, query: ContextQuery) -> int:
+    """What a message takes of the tokens that a query allows."""
+    return min(message.token_count or 0, query.max_message_tokens) + query.overhead
 
 
 def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[tuple[Message, ...]]:
@@ -352,7 +384,7 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
         newest = yield from _newest(branch, wanted, until=before - 1)
         for message in newest:
             window.append(message)
-            tokens += 0 if is_posted_summary(message) else (message.token_count or 0) + query.overhead
+            tokens += 0 if is_posted_summary(message) else counted_tokens(message, query)
             if tokens > query.max_tokens:
                 return tuple(window)
         if len(newest) < wanted:

@@ -13,6 +13,7 @@ import msgspec
 
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import LARGEST, Value
+from reactor_memory.text.borders import cut
 
 PREVIEW_LENGTH = 80
 PREVIEW_SOURCE_LENGTH = 400
@@ -49,7 +50,7 @@ _ROW = msgspec.json.Decoder(tuple[_Time, _Id])
 def preview_of(text: str) -> str:
     """The beginning of a message on one line, at most `PREVIEW_LENGTH` characters, cut with an ellipsis."""
     line = " ".join(text[:PREVIEW_SOURCE_LENGTH].split())
-    return line if len(line) <= PREVIEW_LENGTH else line[: PREVIEW_LENGTH - 1].rstrip() + "…"
+    return line if len(line) <= PREVIEW_LENGTH else cut(line, PREVIEW_LENGTH - 1).rstrip() + "…"
 
 
 TITLE_LENGTH = 40
@@ -58,4 +59,4 @@ TITLE_LENGTH = 40
 
 def title_from(text: str) -> str | None:
     """The title of a conversation whose first message is `text`; None if that is blank."""
-    return " ".join(text.split())[:TITLE_LENGTH].rstrip() or None
+    return cut(" ".join(text.split()), TITLE_LENGTH).rstrip() or None

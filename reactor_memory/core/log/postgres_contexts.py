@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import is_fork
 from reactor_memory.core.log.context_layouts import layout_from
-from reactor_memory.core.log.rows import key_of, message_from, pin_from, session_from
+from reactor_memory.core.log.rows import key_of, messages_from, pin_from, session_from
 from reactor_memory.core.log.summaries import summary_from, summary_head_from
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
@@ -58,29 +58,33 @@ def _context_values(query: ContextQuery) -> Values:
         "last_count": query.last_count,
         "max_messages": query.max_messages,
         "max_tokens": query.max_tokens,
+        "max_message_tokens": query.max_message_tokens,
         "likely_count": query.max_tokens // _LEAN_MESSAGE_TOKENS,
         "overhead": query.overhead,
         "budget": query.budget,
         "settings_fingerprint": query.settings_fingerprint,
         "facts": query.facts,
+        "most_leading": log.MOST_LEADING,
     }
 
 
 def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
     """`rows` by their first column, `part`."""
-    parts: tuple[list[Row], ...] = ([], [], [], [], [])
+    parts: tuple[list[Row], ...] = ([], [], [], [], [], [])
     for row in rows:
         part: int = row[0]
         parts[part].append(row)
-    sessions, summaries, layouts, messages, pins = parts
+    sessions, summaries, layouts, messages, pins, leading = parts
     if not sessions:
         return ContextRows()
+    session = log.check_access(_session(sessions[0]), user_id)
     return ContextRows(
-        session=log.check_access(_session(sessions[0]), user_id),
+        session=session,
         summary=_summary(summaries[0]) if summaries else None,
         layout=_layout(layouts[0]) if layouts else None,
         messages=_messages(messages),
         pins=_pins(pins),
+        leading=_leading(session, _messages(leading)),
     )
 
 
@@ -90,7 +94,7 @@ def _within_tokens(rows: ContextRows, query: ContextQuery) -> ContextRows:
         return rows
     tokens = 0
     for place in range(len(rows.messages) - 1, 0, -1):
-        tokens += (rows.messages[place].token_count or 0) + query.overhead
+        tokens += log.counted_tokens(rows.messages[place], query)
         if tokens > query.max_tokens:
             return replace(rows, messages=rows.messages[place:])
     return rows
@@ -132,7 +136,15 @@ def _layout(row: Row) -> Layout:
 def _messages(rows: list[Row]) -> tuple[Message, ...]:
     """`UNION ALL` promises no order."""
     rows.sort(key=itemgetter(1))
-    return tuple([message_from(row[1:15]) for row in rows])
+    return tuple(messages_from([row[1:15] for row in rows]))
+
+
+def _leading(session: Session, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Those that the branch has of the first messages of its group."""
+    first = session.branch[0]
+    if first.conversation_id != session.group_id:
+        return ()
+    return log.leading_of([each for each in messages if first.end_seq is None or (each.seq or 0) <= first.end_seq])
 
 
 def _pins(rows: Sequence[Row]) -> tuple[Pin, ...]:

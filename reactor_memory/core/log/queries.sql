@@ -110,6 +110,21 @@ WHERE deleted_at IS NULL
 ORDER BY updated_at DESC, conversation_id
 LIMIT :limit
 
+-- name: list_beginning
+-- Ids that lie between two texts, by the key of the table: roots (:of_forks 0), or forks (1) of one root; with an
+-- owner those that this user may open. Of those that were deleted only the first text itself: it is an id, too.
+-- across groups
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at
+FROM conversations
+WHERE group_id >= :first_group AND group_id <= :last_group
+  AND conversation_id >= :first_id AND conversation_id <= :last_id
+  AND (deleted_at IS NULL OR conversation_id = :first_id)
+  AND (owner_id IS NULL OR owner_id = COALESCE(:owner_id, owner_id))
+  AND (conversation_id <> group_id OR :of_forks = 0) AND (conversation_id = group_id OR :of_forks = 1)
+ORDER BY group_id, conversation_id
+LIMIT :limit
+
 -- name: group
 SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
        forked_from_id, forked_at_seq, deleted_at
@@ -332,7 +347,7 @@ ORDER BY message.seq
 
 -- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
--- 3 message, 4 pin. The columns are those of a message and two more.
+-- 3 message, 4 pin, 5 system message at the head of the session. The columns are those of a message and two more.
 SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
        forked_from_id AS t6, NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, created_at AS n2, NULL AS t11,
        updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
@@ -345,6 +360,13 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND NOT EXISTS
     SELECT 1 FROM messages AS pinned
     WHERE pinned.group_id = pins.group_id AND pinned.conversation_id = pins.conversation_id AND pinned.seq = pins.seq
       AND pinned.state = 'cleared')
+UNION ALL
+SELECT 5, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, NULL, NULL
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :group_id AND seq <= :most_leading::bigint AND role = 'system'
+  AND (state IS NULL OR (state IN ('archived', 'cleared')
+                         AND archived_until > (SELECT (path::json -> 0 ->> 'end_seq')::bigint FROM own)))
 UNION ALL
 
 -- name: summary_and_layout [postgres]
@@ -456,7 +478,8 @@ SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_cal
        token_count, tokenizer, created_at, NULL, NULL
 FROM (
     SELECT newest.*, COALESCE(SUM(CASE WHEN role = 'summary' AND visibility = 'agent' THEN 0
-                                       ELSE COALESCE(token_count, 0) + :overhead::bigint END)
+                                       ELSE LEAST(COALESCE(token_count, 0), :max_message_tokens::bigint)
+                                            + :overhead::bigint END)
                OVER (ORDER BY seq DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS newer_tokens
     FROM newest
 ) AS counted
@@ -468,7 +491,9 @@ WHERE newer_tokens <= :max_tokens::bigint
 SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
        pin.ordinal, pin.seq, pin.anchor, pin.key, pin.role, pin.text, pin.sha256, pin.token_count, pin.tokenizer,
-       pin.created_at
+       pin.created_at,
+       (SELECT first.role FROM messages AS first
+        WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role
 FROM conversations AS own
 LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id AND NOT EXISTS (
     SELECT 1 FROM messages AS pinned
@@ -532,8 +557,10 @@ FOR UPDATE
 -- nothing left to do but to erase it.
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
 SELECT :group_id, :conversation_id, :kind, :now, :now + :lease_microseconds, 1, 0
-FROM conversations
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget'))
+WHERE :kind = 'scrub' OR EXISTS (
+    SELECT 1 FROM conversations
+    WHERE group_id = :group_id AND conversation_id = :conversation_id
+      AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget')))
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
@@ -610,6 +637,7 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind NOT I
 
 -- name: due_work
 -- Of each wanted kind what is due, behind one time and up to another: the longest waiting first, each kind for itself.
+-- The scrub is of no conversation.
 -- across groups
 SELECT work.kind, work.conversation_id, work.due_at
 FROM json_each(:wanted) AS wanted
@@ -617,7 +645,7 @@ CROSS JOIN background_work AS work
 WHERE work.kind = json_extract(wanted.value, '$[0]') AND (work.group_id, work.conversation_id) IN (
     SELECT one.group_id, one.conversation_id
     FROM background_work AS one
-    JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
+    LEFT JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
     WHERE one.kind = json_extract(wanted.value, '$[0]') AND one.due_at > json_extract(wanted.value, '$[1]')
       AND one.due_at <= json_extract(wanted.value, '$[2]') AND one.parked = 0
       AND (own.deleted_at IS NULL OR one.kind IN ('erase_user', 'forget'))
@@ -796,13 +824,39 @@ SELECT total_changes()
 -- across groups
 SELECT 0
 
--- name: checkpoint
+-- name: note_scrub
+-- One row for the whole database, of no conversation. A growing fence tells what was destroyed since a scrub began.
 -- across groups
-PRAGMA wal_checkpoint(TRUNCATE)
+INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
+VALUES ('', '', 'scrub', :due_at, 0, 1, 0, 1)
+ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
+SET fence = background_work.fence + 1, lease_until = 0, touched = 1,
+    due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
 
--- name: checkpoint [postgres]
+-- name: note_scrub [postgres]
 -- across groups
 SELECT 1
+
+-- name: noted_scrub
+-- across groups
+SELECT fence FROM background_work WHERE group_id = '' AND conversation_id = '' AND kind = :kind
+
+-- name: finish_scrub
+-- across groups
+DELETE FROM background_work WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence
+
+-- name: scrub_soon
+-- Unless somebody has a lease of it.
+-- across groups
+UPDATE background_work SET due_at = 0
+WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence AND lease_until = 0 AND attempts = 0
+
+-- name: left_of_erasures
+-- across groups
+SELECT kind, COUNT(*), MAX(attempts), MAX(last_error) FROM background_work
+WHERE kind IN (:scrub, :erase, :forget, :erase_user)
+GROUP BY kind
+ORDER BY kind
 
 -- name: rewrite
 -- across groups

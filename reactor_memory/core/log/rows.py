@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from reactor_memory.core.log.branches import group_of, root_branch
-from reactor_memory.database.operations import Row
-from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Session, ToolCall
+from reactor_memory.database.operations import Row, Rows
+from reactor_memory.errors import StoreCorruptError
+from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Role, Session, ToolCall, Visibility
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _READER = json.JSONDecoder()
@@ -35,6 +36,8 @@ def key_of(session_id: str) -> dict[str, Any]:
 
 def session_from(row: Row) -> Session:
     session_id, group_id, owner_id, last_seq, path, created, updated, title, forked_from, forked_at, deleted = row
+    if not (type(last_seq) is type(created) is type(updated) is int):
+        raise StoreCorruptError(f"store: session {session_id!r} is damaged; restore a backup")
     return Session(
         session_id=session_id,
         group_id=group_id,
@@ -60,7 +63,7 @@ def first_range(session_id: str, path: str | None) -> BranchRange:
     return BranchRange(**_READER.raw_decode(path, 1)[0]) if path else root_branch(session_id)[0]
 
 
-def message_from(row: Row) -> Message:
+def _message_from(row: Row) -> Message:
     (
         seq,
         message_id,
@@ -93,6 +96,30 @@ def message_from(row: Row) -> Message:
         token_count=token_count,
         tokenizer=tokenizer,
     )
+
+
+_ROW = tuple[
+    int, str | None, Role, Visibility, str | None, str, str | None, str | None, str | None, str | None, str | None,
+    int | None, str | None, int | None,
+]  # fmt: skip
+_TEXT = {str}
+
+
+def message_from(row: Row) -> Message:
+    """Raises what msgspec raises for a column that holds what this library never writes there."""
+    return _message_from(msgspec.convert(tuple(row), _ROW))
+
+
+def messages_from(rows: Sequence[Row]) -> list[Message]:
+    """For a turn, which reads many: checks no more than that the texts are texts, which costs nearly nothing."""
+    if not {type(row[5]) for row in rows} <= _TEXT:
+        raise StoreCorruptError("store: the text of a message is damaged; restore a backup, or erase the message")
+    return list(map(_message_from, rows))
+
+
+def checked_messages_from(rows: Rows) -> list[Message]:
+    """As `messages_from`, after a look at every column: for who waits for no turn."""
+    return list(map(message_from, rows))
 
 
 def object_from(column: str | None) -> JsonObject:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from reactor_memory.core.log.rows import key_of
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models.ledger import Summary, SummaryHead
 
@@ -38,6 +39,14 @@ def summary_from(row: Row) -> Summary:
     return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json)
 
 
+def _ranges_from(stored: str, covered_seq: int) -> tuple[tuple[int, int], ...]:
+    """All that the summary covers, where it cannot be read: then all of it is folded anew."""
+    try:
+        return _RANGES.decode(stored)
+    except DAMAGE:
+        return ((1, covered_seq),)
+
+
 def _head_fields(row: Row) -> dict[str, Any]:
     covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative = row
     return {
@@ -45,7 +54,7 @@ def _head_fields(row: Row) -> dict[str, Any]:
         "version": version,
         "epoch": epoch,
         "truncated": bool(truncated),
-        "stale_ranges": _RANGES.decode(stale_ranges) if stale_ranges else (),
+        "stale_ranges": _ranges_from(stale_ranges, covered_seq) if stale_ranges else (),
         "created_at": created_at,
         "updated_at": updated_at,
         "narrative": narrative,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from reactor_memory.core.log.branches import ranges_in_branch
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of
+from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.requests import ErasedBranch
@@ -26,7 +27,7 @@ def tombstone(message: Message) -> Message:
     return message if message == buried else buried
 
 
-def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int]:
+def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]], *, now: int) -> Steps[int]:
     """Turn the messages of these ranges of seq (ends included) that are stored under this conversation into
     tombstones: position, id, role, visibility and time stay. How many messages; what is derived from them is the
     caller's to take away (`LogHook.forget`).
@@ -39,6 +40,7 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]]) -> Steps[int
     destroyed = 0
     for each in values:
         destroyed += len((yield Query("entomb_messages", each)))
+    yield from note_scrub(now)
     return destroyed
 
 

@@ -33,7 +33,7 @@ def withdraw(
     others = yield from HOOKS.also_gone(group, [withdrawn])
     for part in others:
         # A posted summary that is itself withdrawn too: no erasure of what it tells would find it any more.
-        yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)])
+        yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)], now=now)
     if withdrawn not in others:
         yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
     gone = tuple(dict.fromkeys((withdrawn, *others)))

@@ -128,8 +128,8 @@ class Embedder(Protocol):
 class Elsewhere(Protocol):
     """Removes what is kept of sessions outside the log."""
 
-    async def of_sessions(self, session_ids: Sequence[str]) -> None:
-        """The log has removed these sessions."""
+    async def of_sessions(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        """The log has removed these sessions. Where something is left of them, by name."""
         ...
 
 
@@ -406,6 +406,9 @@ class KeptElsewhere(Protocol):
 
     Both calls may be repeated: what is gone already is passed over. Faults are `StoreError`s.
     """
+
+    name: str
+    """What is kept there, for who is told that it could not be taken away yet."""
 
     async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
         """Forget what was made of these messages, which each of the branches showed at its own positions."""

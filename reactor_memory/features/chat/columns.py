@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 
+from reactor_memory.text.borders import cut
+
 EXCERPT_CHARACTERS = 80
-_JOINER = "\N{ZERO WIDTH JOINER}"
-_SKIN_TONES = range(0x1F3FB, 0x1F400)
-_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 
 
 def count(number: int, noun: str) -> str:
@@ -21,17 +19,7 @@ def excerpt(text: str, characters: int = EXCERPT_CHARACTERS) -> str:
     line = " ".join(text.split())
     if len(line) <= characters:
         return line
-    end = characters - 1
-    while end and _belongs_to_the_one_before(line, end):
-        end -= 1
-    return line[: end or characters - 1].rstrip() + "…"
-
-
-def _belongs_to_the_one_before(text: str, index: int) -> bool:
-    character, before = text[index], text[index - 1]
-    if unicodedata.category(character).startswith("M") or _JOINER in (character, before):
-        return True
-    return ord(character) in _SKIN_TONES or (ord(character) in _FLAG_LETTERS and ord(before) in _FLAG_LETTERS)
+    return (cut(line, characters - 1) or line[: characters - 1]).rstrip() + "…"
 
 
 def columns(rows: Iterable[tuple[str, str]]) -> str:

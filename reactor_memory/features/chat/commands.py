@@ -165,7 +165,9 @@ class ChatCommands:
         if answer.lower() not in ("y", "yes"):
             return Reply(text="nothing was deleted")
         gone = await self._manager.delete(self.session_id, user_id=self._user_id)
-        return Reply(text="\n".join(f"deleted {each}" for each in gone) or "was deleted before", report=gone, ends=True)
+        lines = [f"deleted {each}" for each in gone.session_ids] or ["was deleted before"]
+        lines += [f"not gone yet: {each}, background work goes on" for each in gone.left]
+        return Reply(text="\n".join(lines), report=gone.session_ids, ends=True)
 
     async def _quit(self, arguments: str, progress: Progress) -> Reply:
         return Reply(text="", ends=True)

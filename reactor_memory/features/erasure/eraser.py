@@ -7,16 +7,17 @@ that begins an erasure. So one that was cut off goes on by itself, as background
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from reactor_memory.core.log import deletion
-from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.health import scrub
+from reactor_memory.core.log import operations as log_operations
+from reactor_memory.core.log.scrubbing import CALL_SECONDS, FILES, LONG_SECONDS, scrub
 from reactor_memory.core.validation import check_optional_id, check_position, check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.errors import InvalidInputError, ReactorMemoryError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.models import Message
@@ -28,6 +29,8 @@ from reactor_memory.text.caches import forget_texts
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, KeptElsewhere, LedgerFold, MessageStore
 
+log = logging.getLogger(__name__)
+
 Positions: TypeAlias = int | Iterable[int | tuple[int, int]]
 """A seq, several of them (a ``range`` too), or pairs of the first and the last of a range."""
 
@@ -35,16 +38,38 @@ PAGE = 100
 """Groups of sessions that are looked up at a time."""
 
 
+class LeftBehindError(ReactorMemoryError):
+    """Something that was destroyed is still in a place that background work comes back to."""
+
+    reason = "readers"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(f"erased text is left in the {place} of the database: somebody reads them")
+
+
 class Aftermath:
-    """What is left to do when the log has erased: outside of its database, in its files, in memory."""
+    """What is left to do when the log has erased: outside of its database, in its files, in memory.
+
+    The calls that a caller waits for tell what is left, by name, and background work goes on with that; those that go
+    on raise what hinders them.
+    """
 
     def __init__(
-        self, *, database: Database, elsewhere: Sequence[KeptElsewhere], notes_sessions: bool, clock: Clock
+        self,
+        *,
+        database: Database,
+        elsewhere: Sequence[KeptElsewhere],
+        notes_sessions: bool,
+        is_in_database: bool,
+        clock: Clock,
     ) -> None:
-        """`notes_sessions`: whether the log notes what is left to do elsewhere when sessions or messages go."""
+        """`notes_sessions`: whether the log notes what is left to do elsewhere when sessions or messages go;
+        `is_in_database`: whether it has files to scrub.
+        """
         self._database = database
         self._elsewhere = elsewhere
         self.notes_sessions = notes_sessions
+        self._is_in_database = is_in_database
         self._clock = clock
 
     @property
@@ -54,67 +79,90 @@ class Aftermath:
 
     async def of_messages(
         self, branches: Sequence[ErasedBranch], message_ids: Sequence[str], lease: Lease | None
-    ) -> None:
+    ) -> tuple[str, ...]:
         """Without a lease an earlier erasure in the same session was not finished, and stays to be done."""
-        await self._take_away(branches, message_ids)
-        await self._scrub()
-        await self._finish(lease)
+        left = await self._tried(lambda part: part.messages_gone(branches, message_ids))
+        await self._settle(lease, left)
+        return (*left, *await self.of_files())
 
     async def of_withdrawn(self, withdrawn: Withdrawn, lease: Lease | None) -> None:
         """As `of_messages`; nothing was destroyed."""
-        await self._take_away(withdrawn.gone(), [withdrawn.message.message_id or ""])
-        await self._finish(lease)
+        ids = [withdrawn.message.message_id or ""]
+        await self._settle(lease, await self._tried(lambda part: part.messages_gone(withdrawn.gone(), ids)))
 
-    async def of_sessions(self, session_ids: Sequence[str]) -> None:
+    async def of_sessions(self, session_ids: Sequence[str]) -> tuple[str, ...]:
         """The log has removed these sessions: what is kept of them elsewhere goes, and then the note of that."""
-        await self._forget(session_ids)
+        left = await self.of_removed(session_ids)
+        return (*left, *await self.of_files(merging_seconds=CALL_SECONDS))
+
+    async def of_removed(self, session_ids: Sequence[str]) -> tuple[str, ...]:
+        """As `of_sessions`, but for the files."""
+        left = await self._tried(lambda part: part.forget(session_ids))
         if self.notes_sessions and session_ids:
-            await self._database.write(erasure.drop_work, session_ids, FORGET)
+            await self._database.write(erasure.settle, session_ids, FORGET, left=left, now=self._clock())
+        return left
 
-    async def of_group(self, group: Sequence[str], user_id: str) -> int:
-        """Erase a group that is marked as deleted. Whose it was is forgotten last, so that until then it is found."""
-        await self._forget(group)
-        return len(await self._database.write(erasure.erase_group, group[0], user_id, now=self._clock()))
+    async def of_group(self, group: Sequence[str], user_id: str) -> tuple[int, tuple[str, ...]]:
+        """Erase a group that is marked as deleted; how many sessions were. Whose it was is forgotten last, so that
+        until then it is found.
+        """
+        purged = await self._database.write(erasure.purge_group, group[0], user_id, now=self._clock())
+        left = await self._tried(lambda part: part.forget(group))
+        await self._database.write(erasure.settle_group, group[0], user_id, left=left, now=self._clock())
+        return len(purged), left
 
-    async def of_groups(self, group_ids: Sequence[str]) -> None:
-        """These groups are erased."""
-        await self._scrub()
-        await self._database.write(erasure.drop_work, group_ids, ERASE_USER)
+    async def of_files(self, *, merging_seconds: float = LONG_SECONDS) -> tuple[str, ...]:
+        """What was destroyed leaves the files, and the memory of this process."""
+        forget_texts()
+        is_clean = not self._is_in_database or await scrub(self._database, seconds=merging_seconds)
+        return () if is_clean else (FILES,)
+
+    async def go_on_with_files(self, lease: Lease) -> None:
+        """Scrub the files for whoever could not. Raises `LeftBehindError` if it cannot be done now either."""
+        if not await scrub(self._database):
+            raise LeftBehindError(FILES)
 
     async def go_on_with_messages(self, lease: Lease) -> None:
         """Finish an erasure that was cut off. Which messages were concerned is not known any more, so everything that
         was ever erased or withdrawn in the group is forgotten once more.
         """
         branches, message_ids = await self._database.write(erasure.tombstones, lease.session_id)
-        await self.of_messages(branches, message_ids, lease)
+        for part in self._elsewhere:
+            await part.messages_gone(branches, message_ids)
+        await self._settle(lease, ())
 
     async def go_on_with_session(self, lease: Lease) -> None:
         """Finish the deletion of a session."""
-        await self.of_sessions([lease.session_id])
+        for part in self._elsewhere:
+            await part.forget([lease.session_id])
+        await self._database.write(erasure.drop_work, [lease.session_id], FORGET)
 
     async def go_on_with_group(self, lease: Lease) -> None:
         """Finish the erasure of a user for one of their groups."""
         owner, group = await self._database.write(erasure.group_to_erase, lease.session_id)
-        if owner is not None:
-            await self._database.write(deletion.delete, group[0], owner, now=self._clock(), purge=False)
-            await self.of_group(group, owner)
-        await self.of_groups([lease.session_id])
-
-    async def _forget(self, session_ids: Sequence[str]) -> None:
+        if owner is None:
+            return await self._database.write(erasure.drop_work, [lease.session_id], ERASE_USER)
+        await self._database.write(deletion.delete, group[0], owner, now=self._clock(), purge=False)
+        await self._database.write(erasure.purge_group, group[0], owner, now=self._clock())
         for part in self._elsewhere:
-            await part.forget(session_ids)
+            await part.forget(group)
+        return await self._database.write(erasure.settle_group, group[0], owner, left=(), now=self._clock())
 
-    async def _take_away(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
+    async def _tried(self, take_away: Callable[[KeptElsewhere], Awaitable[None]]) -> tuple[str, ...]:
+        """Where that failed. A part of a plug-in may fail in any way; one that fails keeps no other from trying."""
+        left: list[str] = []
         for part in self._elsewhere:
-            await part.messages_gone(branches, message_ids)
+            try:
+                await take_away(part)
+            except Exception as error:
+                reason = type(error).__name__
+                log.warning("erased text is left elsewhere", extra={"where": part.name, "reason": reason})
+                left.append(part.name)
+        return tuple(left)
 
-    async def _finish(self, lease: Lease | None) -> None:
+    async def _settle(self, lease: Lease | None, left: Sequence[str]) -> None:
         if lease is not None:
-            await self._database.write(erasure.finish, lease)
-
-    async def _scrub(self) -> None:
-        await scrub(self._database)
-        forget_texts()
+            await self._database.write(erasure.finish, lease, left=left, now=self._clock())
 
 
 class Erasure:
@@ -173,11 +221,13 @@ class Erasure:
         )
         session_ids = tuple(branch.session.session_id for branch in erased.branches)
         await self._background.cancel(session_ids)
-        await self._aftermath.of_messages(erased.branches, message_ids, lease)
+        left = await self._aftermath.of_messages(erased.branches, message_ids, lease)
         for branch in erased.branches:
             if branch.session.deleted_at is None:
                 self._background.messages_saved(branch.session.session_id, branch.session.last_seq)
-        return ErasedMessages(message_count=erased.message_count, session_ids=session_ids)
+        return ErasedMessages(
+            message_count=erased.message_count, session_ids=session_ids, is_scrubbed=not left, left=left
+        )
 
     @in_time
     async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
@@ -212,7 +262,7 @@ class Erasure:
         """The ids of these messages, if anything elsewhere goes by them."""
         if not self._aftermath.is_elsewhere:
             return []
-        found = await self._database.read(log.read_ranges, session_id, user_id, ranges)
+        found = await self._database.read(log_operations.read_ranges, session_id, user_id, ranges)
         return [message.message_id for message in found if message.message_id is not None]
 
     async def erase_user(self, user_id: str) -> ErasedUser:
@@ -220,7 +270,8 @@ class Erasure:
         that were deleted within the grace time, their notes with every version, and which sessions were active.
 
         The ids of the sessions stay deleted. One session after the other: cut off, it is finished by asking again.
-        What the user saves meanwhile may stay.
+        What the user saves meanwhile may stay. Somebody who reads meanwhile keeps the bytes in the files of SQLite, and
+        what is kept elsewhere may not be reached: the answer tells (`ErasedUser.is_scrubbed`).
         """
         check_optional_id("user_id", user_id)
         if user_id is None:  # pyright: ignore[reportUnnecessaryComparison] (callers need not check types)
@@ -228,17 +279,16 @@ class Erasure:
         rows = await self._database.write(
             erasure.begin_user, user_id, now=self._clock(), lease_microseconds=self._lease_microseconds
         )
-        sessions, after = 0, ""
+        sessions, after, left = 0, "", dict[str, None]()
         while groups := await self._database.read(erasure.owned_groups, user_id, after=after, limit=PAGE):
             for group in groups:
-                sessions += await self._erase_group(group, user_id)
-            await self._aftermath.of_groups([group[0] for group in groups])
+                count, failed = await self._erase_group(group, user_id)
+                sessions, left = sessions + count, left | dict.fromkeys(failed)
             after = groups[-1][0]
-        if not after:
-            await self._aftermath.of_groups(())
-        return ErasedUser(session_count=sessions, row_count=rows)
+        left |= dict.fromkeys(await self._aftermath.of_files())
+        return ErasedUser(session_count=sessions, row_count=rows, is_scrubbed=not left, left=tuple(left))
 
-    async def _erase_group(self, group: Sequence[str], user_id: str) -> int:
+    async def _erase_group(self, group: Sequence[str], user_id: str) -> tuple[int, tuple[str, ...]]:
         """Marked first, so that nothing is written to it any more."""
         await self._database.write(deletion.delete, group[0], user_id, now=self._clock(), purge=False)
         await self._background.cancel(group)

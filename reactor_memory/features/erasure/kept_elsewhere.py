@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class SummariesElsewhere:
     """`KeptElsewhere` for the summaries of a store that is no database."""
 
+    name = "summaries"
+
     def __init__(self, summaries: SummaryStore, *, refold: LedgerFold, clock: Clock) -> None:
         self._summaries = summaries
         self._refold = refold
@@ -28,6 +30,8 @@ class SummariesElsewhere:
 class IndexElsewhere:
     """`KeptElsewhere` for a recall index of a plug-in."""
 
+    name = "recall index"
+
     def __init__(self, index: RecallIndex) -> None:
         self._index = index
         self.forget = index.forget
@@ -40,11 +44,14 @@ class IndexElsewhere:
 class ResponsesElsewhere:
     """`KeptElsewhere` for responses that are being written."""
 
+    name = "responses"
+
     def __init__(self, responses: ResponseStore) -> None:
         self._responses = responses
 
     async def messages_gone(self, branches: Sequence[ErasedBranch], message_ids: Sequence[str]) -> None:
         await self._responses.forget_answers([branch.session.session_id for branch in branches], message_ids)
+        await self._responses.forget_responses([each.session.session_id for each in branches if each.is_emptied])
 
     async def forget(self, session_ids: Sequence[str]) -> None:
         await self._responses.forget_responses(session_ids)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reactor_memory.core.log import background_work, deletion, withdrawals
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
 from reactor_memory.core.log.hooks import HOOKS, Gone
 from reactor_memory.core.log.rows import key_of, session_from
+from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Steps
@@ -39,8 +42,11 @@ def erase(
     yield from withdrawals.forget_titles(group, parts)
     destroyed = 0
     for part in parts:
-        destroyed += yield from entomb(part.conversation_id, [(part.start_seq, part.end_seq or session.last_seq)])
+        destroyed += yield from entomb(
+            part.conversation_id, [(part.start_seq, part.end_seq or session.last_seq)], now=now
+        )
     yield Query("touch_session", key_of(session_id) | {"now": now})
+    branches = yield from _with_emptied(branches)
     gone = Gone(parts=parts, branches=branches, with_others=bool(others))
     yield from HOOKS.forget(gone, now=now, refold=refold)
     yield Query("delete_answers_of_group", {"group_id": session.group_id})
@@ -78,9 +84,14 @@ def _lease(session_id: str, now: int, lease_microseconds: int) -> Steps[Lease | 
     return (yield from background_work.claim(session_id, ERASE, now=now, lease_microseconds=lease_microseconds))
 
 
-def finish(lease: Lease) -> Steps[None]:
-    """Nothing is left to do, unless more was erased meanwhile, which took the lease away."""
-    yield Query("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
+def finish(lease: Lease, *, left: Sequence[str], now: int) -> Steps[None]:
+    """Nothing is left to do, unless more was erased meanwhile, which took the lease away. What is `left` elsewhere is
+    due now.
+    """
+    if left:
+        yield from background_work.release(lease, due_at=now, attempts=1, parked=False, error=", ".join(left))
+    else:
+        yield Query("finish_work", key_of(lease.session_id) | {"kind": lease.kind, "fence": lease.fence})
 
 
 def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[str, ...]]]:
@@ -91,7 +102,21 @@ def tombstones(session_id: str) -> Steps[tuple[tuple[ErasedBranch, ...], tuple[s
     rows = yield Query("messages_taken_away", key)
     group = [session_from(row) for row in (yield Query("lock_group", key))]
     parts = tuple(BranchRange(conversation_id=row[0], start_seq=row[1], end_seq=row[1]) for row in rows)
-    return branches_showing(group, parts), tuple(row[2] for row in rows if row[2] is not None)
+    branches = yield from _with_emptied(branches_showing(group, parts))
+    return branches, tuple(row[2] for row in rows if row[2] is not None)
+
+
+def _with_emptied(branches: Sequence[ErasedBranch]) -> Steps[tuple[ErasedBranch, ...]]:
+    """These branches, which showed what is erased now, and whether it was all that they had."""
+    found: list[ErasedBranch] = []
+    for branch in branches:
+        is_left = False
+        for part in branch.session.branch:
+            end = branch.session.last_seq if part.end_seq is None else part.end_seq
+            values = {"start_seq": part.start_seq, "end_seq": end}
+            is_left = is_left or bool((yield Query("is_message_left", key_of(part.conversation_id) | values)))
+        found.append(replace(branch, is_emptied=not is_left))
+    return tuple(found)
 
 
 def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]:
@@ -104,6 +129,14 @@ def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]
 def drop_work(session_ids: Sequence[str], kind: str) -> Steps[None]:
     """Take the notes away that this kind of work is to be done."""
     yield Batch("drop_work", [key_of(each) | {"kind": kind} for each in session_ids])
+
+
+def settle(session_ids: Sequence[str], kind: str, *, left: Sequence[str], now: int) -> Steps[None]:
+    """This kind of work is done, or due now because of what is `left` elsewhere."""
+    if not left:
+        return (yield from drop_work(session_ids, kind))
+    values = {"kind": kind, "now": now, "error": ", ".join(left)}
+    yield Batch("note_left", [key_of(each) | values for each in session_ids])
 
 
 def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:
@@ -122,7 +155,8 @@ def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tu
     return tuple(groups)
 
 
-def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ...]]:
+def purge_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ...]]:
+    """Destroy the sessions of a group that is the user's; those that were not destroyed before."""
     group = yield Query("lock_group", {"group_id": group_id})
     went: list[str] = []
     for session in map(session_from, group):
@@ -130,14 +164,21 @@ def erase_group(group_id: str, user_id: str, *, now: int) -> Steps[tuple[str, ..
             continue
         log.check_owner(session.session_id, user_id, session.owner_id)
         yield Query("mark_deleted", key_of(session.session_id) | {"now": now})
-        yield from deletion.purge_session(session.session_id, now)
-        went.append(session.session_id)
-    yield Query("disown_group", {"group_id": group_id, "owner_id": user_id})
+        if (yield from deletion.purge_session(session.session_id, now)):
+            went.append(session.session_id)
     return tuple(went)
+
+
+def settle_group(group_id: str, user_id: str, *, left: Sequence[str], now: int) -> Steps[None]:
+    """The group is nobody's any more, unless something is `left` of it elsewhere: then it is to be found again."""
+    if not left:
+        yield Query("disown_group", {"group_id": group_id, "owner_id": user_id})
+    yield from settle([group_id], ERASE_USER, left=left, now=now)
 
 
 def forget_user(user_id: str, *, now: int) -> Steps[int]:
     """Destroy what is kept about a user beside sessions; how many rows."""
+    yield from note_scrub(now)
     yield from name_user(user_id)
     return (yield from HOOKS.on_user_forgotten(user_id, now))
 

@@ -14,6 +14,16 @@ FROM conversations
 WHERE owner_id = :owner_id AND group_id = conversation_id
 ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 
+-- name: is_message_left
+SELECT seq FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR state NOT IN ('erased', 'withdrawn'))
+LIMIT 1
+
+-- name: note_left
+UPDATE background_work SET due_at = :now, lease_until = 0, attempts = attempts + 1, last_error = :error
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
+
 -- name: owned_roots
 -- Deleted ones, too.
 -- across groups

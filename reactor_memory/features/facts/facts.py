@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import check_position
 from reactor_memory.database.deadlines import in_time
+from reactor_memory.errors import StoreReadOnlyError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended, until
 from reactor_memory.features.facts.corrector import Corrector
@@ -18,6 +21,9 @@ from reactor_memory.models.ledger import Fact, Ledger, Segment
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Redactor
+
+
+log = logging.getLogger(__name__)
 
 
 class Facts(Corrector):
@@ -50,6 +56,7 @@ class Facts(Corrector):
             check_position("as_of_seq", as_of_seq)
         session = await self._manager.get_session(session_id, user_id=user_id)
         ledger = await (self._whole_ledger(session) if cleared else ledger_of(self._summaries, session))
+        await self._made_whole(session, ledger)
         corrections = ledger.corrections if as_of_seq is None else until(ledger.corrections, as_of_seq)
         held = amended(ledger.facts, corrections)
         return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
@@ -70,6 +77,7 @@ class Facts(Corrector):
             check_position("as_of_seq", as_of_seq)
         session = await self._manager.get_session(session_id, user_id=user_id)
         ledger = await ledger_of(self._summaries, session)
+        await self._made_whole(session, ledger)
         return await self._tracer.trace(session, user_id, ledger, as_of_seq=as_of_seq, everything=everything)
 
     @in_time
@@ -90,6 +98,14 @@ class Facts(Corrector):
         marked = await self._database.write(fact_operations.mark_outdated, session_id, now=self._clock())
         self._background.request(session_id)
         return marked
+
+    async def _made_whole(self, session: Session, ledger: Ledger) -> None:
+        """Facts that cannot be read any more are drawn from the log again, in the background."""
+        if ledger.is_damaged:
+            log.warning("facts are damaged and extracted again", extra={"session_id": session.session_id})
+            with suppress(StoreReadOnlyError):
+                await self._database.write(fact_operations.mark_outdated, session.session_id, now=self._clock())
+                self._background.request(session.session_id)
 
     async def _whole_ledger(self, session: Session) -> Ledger:
         return await self._database.read(fact_operations.read_ledger, session.branch, cleared_too=True)

@@ -67,7 +67,7 @@ class Hierarchical:
         freshness = _freshness(request.outcome or "", has_summary=summary.covered_seq > 0 or not summary.is_empty)
         if freshness == "failed":
             return take_last(request, freshness)
-        layout = facts.memory_layout.layout_for(request, summary, summary.covered_seq + 1, anew=False)
+        layout = facts.memory_layout.layout_for(request, summary, summary.covered_seq + 1, anew=True)
         return Plan(draft=_draft(request, layout, freshness))
 
 
@@ -100,8 +100,8 @@ def _still_holds(request: PlanRequest, layout: Layout) -> bool:
     if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
         return False
     window = messages_from(messages, layout.window_start_seq)
-    room = tokens_free(request, request.limits.budget) - layout.fact_tokens - layout.narrative_tokens
-    tokens = tokens_of(window, request)
+    room = tokens_free(request) - layout.memory_tokens
+    tokens = tokens_of(window, request, {excerpt.seq: excerpt for excerpt in layout.excerpts})
     if request.limits.window_growth == "messages":
         return len(window) <= request.limits.trigger_message_count and tokens <= room
     return tokens <= min(room, request.limits.max_window_tokens)
@@ -121,6 +121,7 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
         session_id=request.session_id,
         blocks=tuple(_blocks(layout)),
         window=tuple(window),
+        excerpts=layout.excerpts,
         unread=stale + hole,
         covered_seq=layout.covered_seq,
         memory_before_seq=start,

@@ -16,6 +16,7 @@ import msgspec
 
 from reactor_memory.core.log.archived_ranges import is_within
 from reactor_memory.core.validation import fingerprint
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.features.facts.amendments import Amendments
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
 from reactor_memory.features.facts.extractor import Extracted, Extractor
@@ -92,7 +93,7 @@ class LedgerJob:
         return covered
 
     async def _step(self, lease: Lease, *, trigger: int) -> int | None:
-        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
+        summary = whole_head(await self._summaries.get_summary(lease.session_id) or Summary())
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
@@ -383,3 +384,13 @@ def successor(previous: SummaryHead, folded: Summary, now: int) -> Summary:
         created_at=previous.created_at or now,
         updated_at=now,
     )
+
+
+def whole_head(summary: Summary) -> SummaryHead:
+    """The head of a summary. If the rest of it cannot be read, all that it covers is to be folded anew."""
+    try:
+        summary.facts()
+        summary.spare()
+        return msgspec.convert(msgspec.structs.asdict(summary), Summary).head
+    except DAMAGE:
+        return msgspec.structs.replace(summary.head, narrative="", stale_ranges=((1, summary.covered_seq),))

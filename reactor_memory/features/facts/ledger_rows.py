@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from reactor_memory.core.log.rows import key_of, to_json
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Row
 from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary, Usage
 
@@ -50,21 +54,34 @@ def segment_values(segment: Segment) -> dict[str, Any]:
 
 
 def fact_from(row: Row) -> Fact:
-    """`row` without its first column, the end of the segment."""
+    """`row` without its first column, the end of the segment. Raises what msgspec raises for a damaged one."""
     anchor, key, value, category, source_seq, start, end, said_by, act, failed, verified, salience = row
-    return Fact(
-        anchor=anchor,
-        key=key,
-        value=value,
-        category=category,
-        source_seq=source_seq,
-        span=(start, end),
-        said_by=said_by,
-        act=act,
-        failed=bool(failed),
-        verified=bool(verified),
-        salience=salience,
-    )
+    values = {
+        "anchor": anchor,
+        "key": key,
+        "value": value,
+        "category": category,
+        "source_seq": source_seq,
+        "span": (start, end),
+        "said_by": said_by,
+        "act": act,
+        "failed": bool(failed),
+        "verified": bool(verified),
+        "salience": salience,
+    }
+    return msgspec.convert(values, Fact)
+
+
+def whole_facts(rows: Iterable[Row]) -> tuple[list[Fact], bool]:
+    """Those of the rows that can be read, and whether all can: what is drawn from messages is drawn again."""
+    found: list[Fact] = []
+    is_whole = True
+    for row in rows:
+        try:
+            found.append(fact_from(row))
+        except DAMAGE:
+            is_whole = False
+    return found, is_whole
 
 
 def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from reactor_memory.core import context
 from reactor_memory.core.context.blocks import Block, block_text, fit_blocks
+from reactor_memory.core.context.newest_turns import Cut
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.facts.window_room import least_window, smallest_window, start_of_window, tokens_free
+from reactor_memory.features.facts.window_room import memory_room, window_beside
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine, Layout
+from reactor_memory.models.excerpts import Excerpt
 from reactor_memory.models.ledger import Fact, Form, Summary
 from reactor_memory.models.turns import first_certain, units
 
@@ -34,49 +39,73 @@ before the window: what it takes is no room for facts, and no text that a prompt
 """
 
 
-SOON_SHARE = 0.05
-"""The share that a new layout leaves free for the next turns: without it, they would move the window at once."""
+_MOST_PASSES = 2
+"""What the window shows whole is no part of memory, and the window has what memory leaves. In the last of so many
+rounds memory follows the window, so that nothing is in neither of them.
+"""
 
 
 def layout_for(request: PlanRequest, summary: Summary, start: int, *, anew: bool) -> Layout:
-    """The blocks for a window that begins at `start`: what the window does not say itself. `anew`: there is no
-    prefix to keep, and they take all the room.
-
-    Where what was done does not fit, the window begins later, and memory has what the window cannot use.
+    """The blocks for a window from message `start` on: what the window does not say itself, and the window that they
+    leave room for. `anew`: there is no prefix to keep, and they take all the room.
     """
     start = _unit_start(request.rows.messages, start)
-    room = _memory_room(request, smallest_window(request), anew=anew)
-    layout, is_whole = _laid_out(request, summary, _Split(start, room, room), anew=anew)
-    least = least_window(request)
-    if is_whole or least >= smallest_window(request):
-        return layout
-    later = max(start, min(start_of_window(request, least), summary.covered_seq + 1))
-    split = _Split(_unit_start(request.rows.messages, later), _memory_room(request, least, anew=anew), room)
-    return _laid_out(request, summary, split, anew=anew)[0]
+    said = {message.seq or 0 for message in request.rows.messages if (message.seq or 0) >= start}
+    layout = _laid_out(request, summary, said, anew=anew)
+    window = window_beside(request, layout, start, anew=anew)
+    for number in range(1, _MOST_PASSES + 1):
+        shown = _said_by(request, window)
+        if shown == said:
+            break
+        said = shown
+        layout = _laid_out(request, summary, said, anew=anew)
+        if number < _MOST_PASSES:
+            window = window_beside(request, layout, start, anew=anew)
+    return _with_window(request, layout, window, start)
 
 
-def _laid_out(request: PlanRequest, summary: Summary, split: _Split, *, anew: bool) -> tuple[Layout, bool]:
-    """The layout, and whether it has everything that was done."""
+def _said_by(request: PlanRequest, window: Cut) -> set[int]:
+    """The messages that a window shows whole."""
+    return {
+        message.seq or 0
+        for index, message in enumerate(request.rows.messages[window.start : window.end], window.start)
+        if index not in window.excerpts and window.orphans.get(index) != "too_long"
+    }
+
+
+def _with_window(request: PlanRequest, layout: Layout, window: Cut, start: int) -> Layout:
+    """The layout with the window. What it was to begin with and has no room for counts as left out for its length."""
+    messages = request.rows.messages
+    first = (messages[window.start].seq or 1) if window.start < len(messages) else start
+    missing = [Excerpt(each.seq or 0) for each in messages[: window.start] if (each.seq or 0) >= start]
+    excerpts = (*missing, *context.window_fill.excerpts_of(messages, window)) if _is_cut(window) or missing else ()
+    return replace(layout, window_start_seq=min(first, start), excerpts=tuple(excerpts))
+
+
+def _is_cut(window: Cut) -> bool:
+    return bool(window.excerpts) or "too_long" in window.orphans.values()
+
+
+def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: bool) -> Layout:
     limits = request.limits
-    said = {message.seq for message in request.rows.messages if (message.seq or 0) >= split.start}
     shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
     frame = request.count_text(block_text(FACTS, ())) + limits.overhead
-    most = split.room - frame
+    room = memory_room(request)
+    most = room - frame
     crowd = most if summary.truncated else int(CROWDED * most)
     told = render_narrative(summary.narrative, count=request.count_text)
     still = still_said(told, shown)
-    room = _LineRoom(most, split.with_detail - frame, crowd)
-    form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, room)
+    form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
     lines = [offered[index] for index in chosen.kept]
     facts, narrative = fit_blocks(
         (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
-        split.room,
+        room,
         overhead=limits.overhead,
         count_text=request.count_text,
     )
-    layout = Layout(
+    return Layout(
         seq=request.rows.session.last_seq if request.rows.session else 0,
-        window_start_seq=split.start,
+        window_start_seq=0,
         fact_lines=tuple(lines[index] for index in facts.kept),
         narrative=tuple(story[index] for index in narrative.kept),
         fact_tokens=facts.tokens,
@@ -87,24 +116,12 @@ def _laid_out(request: PlanRequest, summary: Summary, split: _Split, *, anew: bo
         covered_seq=summary.covered_seq,
         epoch=summary.epoch,
     )
-    return layout, settled_tokens(offered) == settled_tokens(layout.fact_lines)
-
-
-class _Split(NamedTuple):
-    """Where the window begins, and the tokens for memory, and for memory with detail in it: detail has none of what
-    the window cannot use, for it would have to go again in a larger budget.
-    """
-
-    start: int
-    room: int
-    with_detail: int
 
 
 class _LineRoom(NamedTuple):
-    """The tokens for lines of facts, for lines with detail among them, and from which on they are shortened."""
+    """The tokens for lines of facts, and from which on they are shortened."""
 
     most: int
-    with_detail: int
     crowd: int
 
 
@@ -122,8 +139,8 @@ def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine]
     story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
     cost = _story_cost(story, request)
     form, offered = _roomy(facts, room.most, room.crowd, request)
-    chosen = choose(offered, Room(room.most - cost, room.with_detail - cost))
-    left = room.with_detail - _line_tokens([offered[index] for index in chosen.kept]) - cost + _line_tokens(story)
+    chosen = choose(offered, Room(room.most - cost, room.most - cost))
+    left = room.most - _line_tokens([offered[index] for index in chosen.kept]) - cost + _line_tokens(story)
     return _Selection(form, offered, chosen, newest_lines(told, max(left, _line_tokens(story))))
 
 
@@ -134,7 +151,7 @@ def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLin
     shares = share_out(offered, budget=request.limits.budget, most=room.most)
     chosen = choose(
         offered,
-        shares._replace(with_detail=min(shares.with_detail, room.with_detail)),
+        shares,
         before.floor if before is not None and before.form == form else None,
     )
     complete = len(chosen.kept) == len(offered)
@@ -187,9 +204,3 @@ def _unit_start(messages: Sequence[Message], seq: int) -> int:
         if (messages[unit[0]].seq or 0) < seq <= (messages[unit[-1]].seq or 0):
             return messages[unit[0]].seq or seq
     return seq
-
-
-def _memory_room(request: PlanRequest, window: float, *, anew: bool) -> int:
-    """Tokens for the memory blocks beside a window of so many; shares are rounded once."""
-    share = request.limits.max_memory_share - anew * SOON_SHARE
-    return int(share * (tokens_free(request, request.limits.budget) - window))

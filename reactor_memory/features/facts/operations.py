@@ -15,18 +15,18 @@ from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_a
 from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
-from reactor_memory.database.operations import Batch, Query, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
 from reactor_memory.features.facts.ledger_rows import (
     correction_about,
     correction_from,
     correction_values,
-    fact_from,
     fact_values,
     segment_from,
     segment_values,
     summary_values,
+    whole_facts,
 )
 from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.models import LARGEST, BranchRange, Session
@@ -62,8 +62,13 @@ def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> 
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
     for row in (yield Query("segments_of_branch", _group(branch) | {"parts": parts})):
         segments.setdefault(row[0], []).append(segment_from(row))
+    rows: dict[tuple[str, int], list[Row]] = {}
     for row in (yield Query("facts_of_branch", _group(branch) | {"parts": parts})):
-        facts.setdefault((row[0], row[1]), []).append(fact_from(row[2:]))
+        rows.setdefault((row[0], row[1]), []).append(row[2:])
+    is_whole = True
+    for place, stored in rows.items():
+        facts[place], all_of_it = whole_facts(stored)
+        is_whole = is_whole and all_of_it
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
     ledger = Ledger(
@@ -71,6 +76,7 @@ def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> 
         facts=tuple(chain.from_iterable(of_shown)),
         corrections=(yield from read_corrections(branch[-1].conversation_id)),
         posted=(yield from read_posted(branch)),
+        is_damaged=not is_whole,
     )
     return ledger if cleared_too else ledger_without_cleared(ledger, (yield from read_archived(branch)).cleared)
 
@@ -89,7 +95,7 @@ def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> S
     parts = _up_to((yield from _ends_of_segments(branch)))
     values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
     rows = yield Query("facts_about", values)
-    found = [fact_from(row[:_FACT_COLUMNS]) for row in rows if row[_FACT_COLUMNS] is None]
+    found, _ = whole_facts(row[:_FACT_COLUMNS] for row in rows if row[_FACT_COLUMNS] is None)
     corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
     cleared = (yield from read_archived(branch)).cleared if rows else ()
     return amended(

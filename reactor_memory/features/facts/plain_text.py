@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from reactor_memory.text.borders import cut
 from reactor_memory.text.skeleton import skeleton
 
 MAX_TITLE_CHARACTERS = 100
@@ -53,7 +54,8 @@ def plain_value(text: str) -> str:
 def plain_title(anchor: str) -> str:
     """`plain`, begins with a letter or digit, holds no colon, and is the name of no role or header."""
     text = _MARK.sub(r"\1", plain(anchor).translate(_TITLE_SIGNS))
-    text = " ".join(text.lstrip("".join(c for c in text if not c.isalnum())).split())[:MAX_TITLE_CHARACTERS].rstrip()
+    words = text.lstrip("".join(c for c in text if not c.isalnum())).split()
+    text = cut(" ".join(words), MAX_TITLE_CHARACTERS).rstrip()
     return unforged(text) or "note"
 
 

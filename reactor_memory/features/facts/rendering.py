@@ -20,6 +20,7 @@ from reactor_memory.features.facts.line_values import revalued
 from reactor_memory.features.facts.plain_text import BULLETS, plain_title, plain_value, unforged
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import RULED, SETTLED, Fact, Form
+from reactor_memory.text.borders import cut
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates
 from reactor_memory.text.words import read_sentences, says_what, squeeze
@@ -246,7 +247,7 @@ def _common_line(style: _Style) -> Iterator[RenderedLine]:
     """The line with what the decisions below have in common; it is given up last."""
     if style.common:
         told = SEPARATOR.join(sorted(f"{plain_value(stem)}={plain_value(value)}" for stem, value in style.common))
-        text = f"{COMMON_TITLE}: {told}"[:MAX_LINE_CHARACTERS]
+        text = cut(f"{COMMON_TITLE}: {told}", MAX_LINE_CHARACTERS)
         yield RenderedLine(BlockLine(text=text, tokens=style.tokens_of("\n" + text), value=RULED + 1))
 
 

@@ -1,71 +1,62 @@
-"""What the window of a context needs, and what it leaves to memory. Pure."""
+"""What the window of a context needs, and what memory and window leave to each other. Pure."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from reactor_memory.core.context.newest_turns import total_cost
-from reactor_memory.core.context.selection import window_start, windows
+from reactor_memory.core import context
+from reactor_memory.core.context.draft import share_at
+from reactor_memory.core.context.newest_turns import Cut, newest_turns, total_cost
+from reactor_memory.core.context.selection import window_start
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.models import Message, is_posted_summary
+from reactor_memory.models.block_lines import Layout
+from reactor_memory.models.excerpts import Excerpt
+from reactor_memory.models.turns import first_certain
+
+UNSAID_SHARE = 0.35
+"""Messages that no summary covers yet may have this share of the budget, whatever memory may take."""
+
+LINE = 32
+"""Tokens of a line of memory. Where memory leaves more, it is because the next line is no usual one."""
+
+LEAST_BUDGET = 256
+"""With fewer tokens free, the header of memory weighs: what its first line will need is not given away before."""
+
+BATCH_SHARE = 0.4
+MOST_OF_WINDOW = 0.6
+"""When the window moves, so much of the budget, and no more than so much of the room of the window, is left free for
+the next turns. The less there is, the sooner it moves again, and with it goes what a prompt cache holds.
+"""
 
 
 def minimum_start(request: PlanRequest) -> int:
     """The seq where the smallest window begins."""
-    return start_of_window(request, int(request.limits.window_min_share * request.limits.budget))
-
-
-def start_of_window(request: PlanRequest, max_tokens: float) -> int:
-    """The seq where the smallest window in so many tokens begins."""
-    messages = request.rows.messages
+    messages, limits = request.rows.messages, request.limits
     if not messages:  # all are out of view
         return request.rows.session.last_seq + 1 if request.rows.session else 1
     start = window_start(
         messages,
-        message_count=request.limits.recent_message_count,
-        max_tokens=int(max_tokens),
-        longest_turn=request.limits.longest_turn,
+        message_count=limits.recent_message_count,
+        max_tokens=int((1 - limits.memory_share) * limits.budget),
+        longest_turn=limits.longest_turn,
         count=partial(_window_cost, request),
     )
     return messages[start].seq or 1
-
-
-def _window_sizes(request: PlanRequest) -> Sequence[int]:
-    """What the windows take that may be the smallest one: of one turn, of two, and so on."""
-    found = windows(
-        request.rows.messages,
-        message_count=request.limits.recent_message_count,
-        longest_turn=request.limits.longest_turn,
-        count=partial(_window_cost, request),
-    )
-    return tuple(window.tokens for window in found) or (tokens_of(request.rows.messages, request),)
 
 
 def _window_cost(request: PlanRequest, message: Message) -> int:
     return 0 if is_posted_summary(message) else request.count(message)
 
 
-def smallest_window(request: PlanRequest) -> float:
-    """The tokens that memory leaves to the window. A larger budget never gives memory less: it is what the messages
-    of the smallest window would take, not what whole turns of them take in this budget.
+def memory_room(request: PlanRequest) -> int:
+    """The tokens that memory may take: its share, and what the window may not use, less what no summary covers yet. In
+    a larger budget neither this nor what it leaves is smaller.
     """
-    return min(_window_sizes(request)[-1], request.limits.window_min_share * request.limits.budget)
-
-
-def least_window(request: PlanRequest) -> float:
-    """The same where memory is short of room: no more than whole turns take. What a further turn would need is memory's
-    until that turn fits as well. A larger budget never gives memory less: where a turn more comes into the share, the
-    window has it only when there is room for it beside the memory of before.
-    """
-    budget, share = request.limits.budget, request.limits.window_min_share
-    sizes = _window_sizes(request)
-    least = share * budget
-    for tokens, further in zip(sizes, [*sizes[1:], math.inf], strict=True):
-        if tokens <= share * budget:  # so the share is not 0
-            least = min(least, tokens + max(0.0, tokens_free(request, budget) - tokens_free(request, further / share)))
-    return max(least, min(smallest_window(request), _unsaid(request)))
+    free, limits = tokens_free(request), request.limits
+    most = max(int(share_at(limits.memory_curve, free) * free), free - limits.max_window_tokens)
+    return min(most, free - min(_unsaid(request), int(UNSAID_SHARE * free)))
 
 
 def _unsaid(request: PlanRequest) -> int:
@@ -74,13 +65,61 @@ def _unsaid(request: PlanRequest) -> int:
     return tokens_of(messages_from(request.rows.messages, covered + 1), request)
 
 
-def tokens_of(messages: Sequence[Message], request: PlanRequest) -> int:
-    return total_cost(messages, request.count, request.limits.overhead, request.tokenizer)
+def window_beside(request: PlanRequest, layout: Layout, start: int, *, anew: bool) -> Cut:
+    """The window beside the memory of a layout, from message `start` on or longer. `anew`: there is no prefix to keep,
+    and it takes all the room.
+
+    What memory has too few tokens for to tell another line makes excerpts longer, but brings no message more: in a
+    larger budget that line may be told.
+    """
+    limits, messages = request.limits, request.rows.messages
+    spare = _spare(request, layout) if anew else 0
+    room = min(tokens_free(request) - layout.memory_tokens - spare, limits.max_window_tokens)
+    wanted = next((index for index, each in enumerate(messages) if (each.seq or 0) >= start), len(messages))
+    first = wanted if limits.window_growth == "messages" else min(wanted, first_certain(messages))
+    if not anew:
+        room -= int(min(BATCH_SHARE * limits.budget, MOST_OF_WINDOW * room))
+    counted, overhead = partial(_without_overhead, request), limits.overhead
+    whole = newest_turns(messages, first, len(messages), room, counted, overhead, tokenizer=request.tokenizer)
+    if whole.start == first or (whole.start <= wanted and not anew):
+        return whole
+    return context.window_fill.filled(
+        messages,
+        first,
+        len(messages),
+        room,
+        counted,
+        overhead,
+        tokenizer=request.tokenizer,
+        spare=spare,
+    )
 
 
-def tokens_free(request: PlanRequest, budget: float) -> float:
-    """What the message to come leaves of a budget; a large one must not move the window for good."""
-    return budget - min(request.current_tokens, budget / 10)
+def _spare(request: PlanRequest, layout: Layout) -> int:
+    """What is left of the room of memory because the next line does not fit. A line longer than usual may wait long
+    for its room, and so the window has it; where no line fits at all, that is so in a large budget only.
+    """
+    spare = memory_room(request) - layout.memory_tokens if layout.left_out else 0
+    has_memory = layout.memory_tokens or tokens_free(request) >= LEAST_BUDGET
+    return 0 if spare < 0 or (spare > LINE and has_memory) else spare
+
+
+def _without_overhead(request: PlanRequest, message: Message) -> int:
+    return request.count(message) - request.limits.overhead
+
+
+def tokens_of(messages: Sequence[Message], request: PlanRequest, excerpts: Mapping[int, Excerpt] | None = None) -> int:
+    """What messages take, those with an excerpt of their seq as it shows them."""
+    overhead, cut = request.limits.overhead, excerpts or {}
+    whole = [message for message in messages if message.seq not in cut] if cut else messages
+    taken = sum(excerpt.tokens + overhead for excerpt in cut.values() if excerpt.tokens)
+    return total_cost(whole, request.count, overhead, request.tokenizer) + taken
+
+
+def tokens_free(request: PlanRequest) -> int:
+    """What the message to come leaves of the budget; a large one must not move the window for good."""
+    budget = request.limits.budget
+    return budget - min(request.current_tokens, budget // 10)
 
 
 def messages_from(messages: Sequence[Message], seq: int) -> Sequence[Message]:

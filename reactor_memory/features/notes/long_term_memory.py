@@ -14,6 +14,7 @@ from reactor_memory.features.notes import operations as note_rows
 from reactor_memory.features.notes.changes import DESTRUCTIVE, Change, RefusedChangeError, changed
 from reactor_memory.features.notes.models import Notes, NotesResult
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.text.borders import cut
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
@@ -123,8 +124,8 @@ class LongTermMemory:
             return NotesResult(status="ok", notes=newest)
         if kept == newest.text:
             return NotesResult(status="unchanged", notes=newest, message="the notes are so already")
-        cut = len(text) - len(kept)
-        message = f"{cut} characters at the end were cut off to keep within {self.max_chars}" if cut else ""
+        lost = len(text) - len(kept)
+        message = f"{lost} characters at the end were cut off to keep within {self.max_chars}" if lost else ""
         return NotesResult(status="ok", notes=self._next(newest, kept, author), message=message)
 
     def _check_allowed(self, operation: str) -> None:
@@ -136,7 +137,7 @@ class LongTermMemory:
         if len(text) <= max(self.max_chars, len(before)):
             return text
         if truncate:
-            return text[: self.max_chars]
+            return cut(text, self.max_chars)
         problem = f"the notes would have {len(text)} characters, the limit is {self.max_chars}"
         raise RefusedChangeError("too_large", f"{problem}: shorten or remove a section first, or write less")
 

@@ -35,6 +35,15 @@ class Overview:
         )
 
     @in_time
+    async def beginning_with(self, text: str, *, user_id: str | None = None, limit: int = 10) -> tuple[Session, ...]:
+        """At most `limit` sessions whose ids begin with `text`, by id; with `user_id` those that this user owns, or
+        nobody. Forks are found by a text that begins with the id of their root and ``~``. A session of exactly this id
+        comes first, also if it was deleted.
+        """
+        check_session_id(text, creating=False)
+        return await self._database.read(listing.list_beginning, text, user_id, limit=limit)
+
+    @in_time
     async def owner_of(self, session_id: str) -> str | None:
         """Whose the session is; None: nobody's, or there is none."""
         check_session_id(session_id, creating=False)

@@ -9,12 +9,23 @@ from msgspec.structs import replace
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import key_of, pin_from, pin_values
 from reactor_memory.database.operations import Batch, Query, Steps
-from reactor_memory.errors import SessionNotFoundError
+from reactor_memory.errors import SessionNotFoundError, StoreCorruptError
 from reactor_memory.features.pins.placement import find_pin, not_in_view, place_pin, with_count
+from reactor_memory.features.pins.verbatim_pins import is_whole
 from reactor_memory.models import Message, Pin, PinTarget
 
 
 def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
+    """Raises `StoreCorruptError` if one is damaged: people wrote it, so nothing makes it again."""
+    pins = yield from _stored_pins(session_id, user_id)
+    for each in pins:
+        if not is_whole(each):
+            problem = f"the pin of message {each.seq!r} of session {session_id!r} is damaged"
+            raise StoreCorruptError(f"store: {problem}; unpin it, and pin it again")
+    return pins
+
+
+def _stored_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
     session, pins = yield from log.find_with_pins(session_id, user_id)
     if session is None:
         raise SessionNotFoundError(session_id)
@@ -41,7 +52,7 @@ def _next_place(session_id: str) -> Steps[int]:
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
     yield from log.lock_required(session_id, user_id)
-    known = find_pin((yield from read_pins(session_id, user_id)), target)
+    known = find_pin((yield from _stored_pins(session_id, user_id)), target)
     if known is not None:
         yield Query("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
     return known is not None

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import get_args
 
 from reactor_memory.core.context.blocks import Frame, Verbatim
-from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models import Message, Pin, Role
 
 PART = "pins"
+_ROLES = get_args(Role)
 PINNED_FACT = Frame(part=PART, header="Pinned Fact:")
 
 
 def verbatim_pins(pins: Sequence[Pin], memory_role: Role) -> Verbatim:
-    """The pins in their order. Raises `StoreCorruptError` if one is not, byte for byte, what was pinned."""
-    for pin in pins:
-        if text_hash(pin.text) != pin.sha256:
-            problem = f"pin {pin.ordinal} (message {pin.seq}) no longer reads as it was pinned"
-            raise StoreCorruptError(f"store: {problem}; unpin it, and pin it again")
+    """The pins in their order. One that is not, byte for byte, what was pinned is left out, and named."""
+    whole = [pin for pin in pins if is_whole(pin)]
     return Verbatim(
         part=PART,
-        messages=tuple([pinned_message(pin, memory_role) for pin in pins]),
-        hashes=tuple([pin.sha256 for pin in pins]),
-        sources=tuple([pin.seq for pin in pins]),
+        messages=tuple([pinned_message(pin, memory_role) for pin in whole]),
+        hashes=tuple([pin.sha256 for pin in whole]),
+        sources=tuple([pin.seq for pin in whole]),
+        damaged=() if len(whole) == len(pins) else _damaged(pins),
     )
+
+
+def _damaged(pins: Sequence[Pin]) -> tuple[str, ...]:
+    return tuple(f"pin of message {pin.seq!r}; unpin it, and pin it again" for pin in pins if not is_whole(pin))
+
+
+def is_whole(pin: Pin) -> bool:
+    """Whether it is, byte for byte, what was pinned."""
+    is_typed = (type(pin.token_count), type(pin.seq), type(pin.text)) == (int, int, str)
+    return is_typed and pin.role in _ROLES and text_hash(pin.text) == pin.sha256
 
 
 def pinned_message(pin: Pin, memory_role: Role) -> Message:

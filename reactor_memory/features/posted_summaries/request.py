@@ -7,6 +7,7 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts.plain_text import visible
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.models.ledger import TITLE_KEY
+from reactor_memory.text.borders import cut
 
 MAX_TITLE_CHARACTERS = 200
 
@@ -27,7 +28,7 @@ def one_line_title(text: object) -> str:
     `MAX_TITLE_CHARACTERS`. Raises `InvalidInputError` for one that says nothing.
     """
     check_text("title", text)
-    title = visible(str(text))[:MAX_TITLE_CHARACTERS].rstrip()
+    title = cut(visible(str(text)), MAX_TITLE_CHARACTERS).rstrip()
     if not title:
         raise InvalidInputError("title", "says nothing; give a title, or None to leave it as it is")
     return title

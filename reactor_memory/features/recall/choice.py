@@ -22,9 +22,10 @@ from reactor_memory.models.index_requests import IndexAnswer, IndexHit
 from reactor_memory.models.ledger import Fact
 from reactor_memory.models.seq_ranges import joined_ranges
 from reactor_memory.models.turns import runs_of_turns
-from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
+from reactor_memory.text.analyzer import query_words, terms
+from reactor_memory.text.borders import cut
 
-MAX_QUERY_TERMS = 32
+MAX_QUERY_TERMS = 64
 MIN_TURNS, MAX_TURNS = 24, 200
 """How many turns are read to choose from: so many that they would fill the room if they were short ones."""
 
@@ -109,7 +110,7 @@ def query_terms(text: str, named: Iterable[Name]) -> tuple[str, ...]:
     """The terms to search for: those of names, then those of days and of the other words that mean something."""
     text = text[:MAX_QUERY_CHARACTERS]
     wanted = [term for name in named if not name.is_word for term in name.terms]
-    wanted += terms(named_days(text)) + terms(text, without=FUNCTION_WORDS)
+    wanted += terms(named_days(text)) + [term for word in query_words(text) for term in word.terms]
     return tuple(dict.fromkeys(wanted))[:MAX_QUERY_TERMS]
 
 
@@ -258,7 +259,7 @@ def _quoted(message: Message) -> Fact:
     return Fact(
         anchor=f"the user #{seq}" if message.role == "user" else f"told #{seq}",
         key="said",
-        value=message.content[:MAX_SAID_CHARACTERS],
+        value=cut(message.content, MAX_SAID_CHARACTERS),
         source_seq=seq,
         said_by=message.role,
         verified=True,

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reactor_memory.models import Value
 from reactor_memory.models.index_requests import IndexAnswer
-from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
+from reactor_memory.text.analyzer import FUNCTION_WORDS, WHOLE, terms
+from reactor_memory.text.languages import language_of
 
 MAX_CHARACTERS = 4_000
 """How much of a message is looked at: a pasted document is no question."""
 
 MAX_NAMES = 16
+LONGEST_NAME = 100
+"""Characters. A longer name is known by so many."""
 
 _QUOTED = re.compile(
     r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|„([^“”\n]{2,80})[“”]|«([^»\n]{2,80})»|「([^」\n]{1,80})」|『([^』\n]{1,80})』"
@@ -44,8 +47,9 @@ def names(text: str) -> tuple[Name, ...]:
     """What `text` names, in no particular order, each once."""
     text = text[:MAX_CHARACTERS]
     found: dict[tuple[str, ...], Name] = {}
+    language = language_of(text)
     for written, is_word in _written(text):
-        its_terms = tuple(terms(written))
+        its_terms = tuple(term for term in terms(written, language) if not term.startswith(WHOLE))
         if its_terms and len(found) < MAX_NAMES:
             found.setdefault(its_terms, Name(text=written, terms=its_terms, is_word=is_word))
     return tuple(found.values())
@@ -53,12 +57,12 @@ def names(text: str) -> tuple[Name, ...]:
 
 def outside(named: Iterable[Name], shown: Iterable[str]) -> tuple[Name, ...]:
     """The names that none of the texts `shown` holds."""
-    waiting = list(named)
+    waiting = {name: _beginning(name.text) for name in named}
     for text in shown:
         if not waiting:
             break
-        folded = fold_text(text)
-        waiting = [name for name in waiting if not holds(folded, name.text)]
+        held = _held(fold_text(text), waiting.values())
+        waiting = {name: wanted for name, wanted in waiting.items() if wanted not in held}
     return tuple(waiting)
 
 
@@ -78,16 +82,45 @@ def known(unknown: Iterable[Name], findings: IndexAnswer, *, before: int) -> boo
 
 def holds(folded: str, name: str) -> bool:
     """Whether a text that `fold_text` made holds `name` on word borders."""
-    wanted = fold_text(name)
-    start = folded.find(wanted)
-    while start >= 0:
-        end = start + len(wanted)
-        if not (folded[start - 1 : start].isalnum() and wanted[0].isascii()) and not (
-            folded[end : end + 1].isalnum() and wanted[-1].isascii()
-        ):
-            return True
-        start = folded.find(wanted, start + 1)
-    return False
+    return bool(_held(folded, [_beginning(name)]))
+
+
+def _beginning(name: str) -> str:
+    """What is looked for of a name: what a message calls a name may be thousands of characters long."""
+    return fold_text(name)[:LONGEST_NAME]
+
+
+def _held(folded: str, wanted: Iterable[str]) -> set[str]:
+    """What of `wanted` stands in a folded text on word borders, in one pass over it: a text may be made so that each
+    begins everywhere.
+    """
+    wanted = [each for each in wanted if each in folded]
+    found = {longest for pattern in _patterns(wanted) for longest in pattern.findall(folded)}
+    return {each for each in wanted if any(_begins(longest, each) for longest in found)}
+
+
+def _patterns(wanted: Iterable[str]) -> Iterator[re.Pattern[str]]:
+    """They find the longest that begins at each place. A letter of a script without spaces has no border."""
+    ordered = sorted(wanted, key=len, reverse=True)
+    bordered = [each for each in ordered if each[0].isascii()]
+    others = [each for each in ordered if not each[0].isascii()]
+    for border, some in ((r"(?<![^\W_])", bordered), ("", others)):
+        if some:
+            yield re.compile(f"{border}(?=({'|'.join(re.escape(each) + _border_after(each) for each in some)}))")
+
+
+def _border_after(wanted: str) -> str:
+    return r"(?![^\W_])" if _has_border_after(wanted) else ""
+
+
+def _has_border_after(wanted: str) -> bool:
+    return wanted[-1].isascii() and len(wanted) < LONGEST_NAME
+
+
+def _begins(longest: str, wanted: str) -> bool:
+    """Whether `longest` begins with `wanted`, on its border."""
+    after = longest[len(wanted) : len(wanted) + 1]
+    return longest.startswith(wanted) and not (after.isalnum() and _has_border_after(wanted))
 
 
 def fold_text(text: str) -> str:

@@ -11,12 +11,19 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.report import digest
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.validation import check_position
+from reactor_memory.core.validation import check_position, check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time
 from reactor_memory.database.operations import Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.replay.records import LoadRecord, RecordedMessage, read_records, same_digest, text_sha256
+from reactor_memory.features.replay.records import (
+    LoadRecord,
+    RecordedMessage,
+    read_last_budget,
+    read_records,
+    same_digest,
+    text_sha256,
+)
 from reactor_memory.models import Message, Session, Value
 
 NO_RECORD = "no record of this load was kept (context.record): its summaries and its window were made again"
@@ -60,6 +67,14 @@ class Replayer:
         self._database = database
         self._nearest = nearest
         self.timeout_seconds = timeout_seconds
+
+    @in_time
+    async def last_budget(self, session_id: str) -> int | None:
+        """The budget of the newest load of a session that showed memory or was recorded, in tokens; 0: it gave none, so
+        that ``context.max_tokens`` decided. None: no such load is known. Whose the session is, is not asked.
+        """
+        check_session_id(session_id, creating=False)
+        return await self._database.read(read_last_budget, session_id)
 
     async def replay(
         self, session_id: str, *, seq: int, user_id: str | None = None, budget: int | None = None

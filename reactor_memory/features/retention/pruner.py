@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from reactor_memory.database.database import Database
 from reactor_memory.features.erasure.eraser import Aftermath
 from reactor_memory.features.retention import operations
 from reactor_memory.features.retention.operations import IdleGroup
+from reactor_memory.models.requests import DeletedSessions
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock
@@ -45,13 +46,13 @@ class Pruner:
                 yield group
             after = page[-1].session_id
 
-    async def prune(self, *, older_than_seconds: float) -> tuple[str, ...]:
-        """Delete them; the ids that went. One that becomes active meanwhile stays. Cut off, it goes on when asked
+    async def prune(self, *, older_than_seconds: float) -> DeletedSessions:
+        """Delete them. One that becomes active meanwhile stays. Cut off, it goes on when asked
         again.
         """
         now = self._clock()
         before = now - int(older_than_seconds * 1e6)
-        went: list[str] = []
+        went, left = list[str](), dict[str, None]()
         async for group in self.idle(older_than_seconds=older_than_seconds):
             gone = await self._database.write(
                 operations.delete_idle,
@@ -61,11 +62,8 @@ class Pruner:
                 purge=self._purge,
                 forget_in=self._forget_in,
             )
-            await self._forget(gone)
+            await self._background.cancel(gone)
+            left |= dict.fromkeys(await self._aftermath.of_removed(gone) if self._purge else ())
             went += gone
-        return tuple(went)
-
-    async def _forget(self, session_ids: Sequence[str]) -> None:
-        await self._background.cancel(session_ids)
-        if self._purge:
-            await self._aftermath.of_sessions(session_ids)
+        left |= dict.fromkeys(await self._aftermath.of_files() if self._purge and went else ())
+        return DeletedSessions(session_ids=tuple(went), is_scrubbed=not left, left=tuple(left))

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from reactor_memory.features.search.models import ANY_ENDING
-from reactor_memory.text.analyzer import terms
+from reactor_memory.text.analyzer import ANY_ENDING, TOKEN, terms
+from reactor_memory.text.languages import language_of
 
 OPEN, CLOSE = "\u27e6", "\u27e7"
 LENGTH = 200
@@ -22,7 +22,6 @@ MAX_SCANNED = 20_000
 """How much of a text is looked at: as much of it as can be found."""
 
 _MARKS = str.maketrans({OPEN: "[", CLOSE: "]"})
-_WORD = re.compile(r"[^\W_]+")
 _SPACE = re.compile(r"\s+")
 
 
@@ -46,8 +45,9 @@ def highlight(text: str, wanted: Sequence[str]) -> str:
 
 def _matches(line: str, wanted: frozenset[str], beginnings: tuple[str, ...]) -> Iterator[_Match]:
     """The words that hold a term. Of an endless word the beginning stands for it."""
-    for word in _WORD.finditer(line):
-        its_terms = terms(word[0])
+    language = language_of(line)
+    for word in TOKEN.finditer(line):
+        its_terms = terms(word[0], language)
         if held := wanted.intersection(its_terms) or {term for term in its_terms if term.startswith(beginnings)}:
             yield _Match(word.start(), min(word.end(), word.start() + LENGTH), frozenset(held))
 

@@ -15,7 +15,6 @@ from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeU
 from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.search.highlights import highlight
 from reactor_memory.features.search.models import (
-    ANY_ENDING,
     DEEPEST,
     MessageHit,
     MessageHits,
@@ -25,7 +24,14 @@ from reactor_memory.features.search.models import (
 )
 from reactor_memory.features.search.operations import search_messages
 from reactor_memory.models import Value
-from reactor_memory.text.analyzer import FUNCTION_WORDS, terms
+from reactor_memory.text.analyzer import (
+    ANY_ENDING,
+    MIN_PREFIX_CHARACTERS,
+    QueryWord,
+    normal_form,
+    query_words,
+)
+from reactor_memory.text.stems import unaccented
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Embedder
@@ -35,10 +41,7 @@ log = logging.getLogger(__name__)
 MAX_QUERY_CHARACTERS = 4_000
 """What stands behind them in a query is not looked for."""
 
-MAX_QUERY_TERMS = 32
-
-MIN_PREFIX_CHARACTERS = 3
-"""A shorter beginning is that of too many words."""
+MAX_QUERY_WORDS = 32
 
 
 class SearchOptions(Value, frozen=True, kw_only=True):
@@ -71,23 +74,23 @@ class MessageSearchService:
         if search.after is not None and search.after.seen >= 2 * DEEPEST:
             return MessageHits()
         now = self._clock()
-        wanted = () if search.search_type == "semantic" else wanted_terms(search.text)
+        wanted = () if search.search_type == "semantic" else wanted_words(search.text)
         answer = await self._database.read_long(search_messages, await self._query(search, wanted))
-        shown = wanted or wanted_terms(search.text)
+        shown = answer.terms or [term for word in wanted_words(search.text) for term in word.terms]
         return MessageHits(
             # Long messages take longer to read than the event loop may be held.
             hits=await anyio.to_thread.run_sync(_highlighted, answer.hits, shown),
             next=_next(search, now, len(answer.hits)) if answer.is_more else None,
         )
 
-    async def _query(self, search: MessageSearch, wanted: tuple[str, ...]) -> SearchQuery:
+    async def _query(self, search: MessageSearch, wanted: tuple[QueryWord, ...]) -> SearchQuery:
         vector = await self._vector(search)
         return SearchQuery(
             user_id=search.user_id,
             conversation_ids=search.conversation_ids,
             agent_names=search.agent_names,
             before=search.before,
-            terms=wanted,
+            words=wanted,
             vector=vector,
             model=self._embedder.name if self._embedder else "",
             min_similarity=self._options.min_similarity,
@@ -114,15 +117,21 @@ class MessageSearchService:
         return tuple(vector)
 
 
-def wanted_terms(text: str) -> tuple[str, ...]:
-    """The terms to look for: of the words that mean something, or of all if none does. The last word of a text may be
-    the beginning of one.
+def wanted_words(text: str) -> tuple[QueryWord, ...]:
+    """The words to look for: those that mean something, or all if none does. The last word of a text may be the
+    beginning of one.
     """
     text = text[:MAX_QUERY_CHARACTERS]
-    wanted = list(dict.fromkeys(terms(text, without=FUNCTION_WORDS) or terms(text)))[:MAX_QUERY_TERMS]
-    typed = terms(text)[-1:]
-    is_begun = typed and typed[0] in wanted and len(typed[0]) >= MIN_PREFIX_CHARACTERS
-    return (*wanted, typed[0] + ANY_ENDING) if is_begun else tuple(wanted)
+    words = query_words(text)[:MAX_QUERY_WORDS]
+    if not words:
+        return ()
+    *others, last = words
+    is_begun = len(last.beginning) >= MIN_PREFIX_CHARACTERS and _ends_with(text, last.beginning)
+    return (*others, last._replace(terms=(*last.terms, last.beginning + ANY_ENDING)) if is_begun else last)
+
+
+def _ends_with(text: str, beginning: str) -> bool:
+    return unaccented(normal_form(text).casefold().rstrip()).endswith(beginning)
 
 
 def _highlighted(hits: Sequence[MessageHit], wanted: Sequence[str]) -> tuple[MessageHit, ...]:

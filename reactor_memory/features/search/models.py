@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.models import Message, SearchType, Value
+from reactor_memory.text.analyzer import ANALYZER_VERSION, QueryWord
 
 DEEPEST = 500
 """How many of the best by words, and how many of the best by meaning, a search can reach, however far it is paged."""
@@ -16,9 +17,6 @@ RANK_CONSTANT = 60
 """Keeps the first ranks from deciding alone (Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms
 Condorcet and individual Rank Learning Methods", SIGIR 2009).
 """
-
-ANY_ENDING = "*"
-"""Behind a term of a query: all terms that begin so."""
 
 Place: TypeAlias = tuple[str, int]
 """Where a message is stored: conversation and seq."""
@@ -74,15 +72,15 @@ class MessageHits(Value, frozen=True, kw_only=True):
 
 
 class SearchQuery(Value, frozen=True, kw_only=True):
-    """A `MessageSearch` as a store answers it: by `terms` (with `ANY_ENDING` behind them or not), by `vector` (of
-    `model`, no less alike than `min_similarity`), or by both.
+    """A `MessageSearch` as a store answers it: by `words`, by `vector` (of `model`, no less alike than
+    `min_similarity`), or by both.
     """
 
     user_id: str
     conversation_ids: tuple[str, ...] | None = None
     agent_names: tuple[str, ...] | None = None
     before: str | None = None
-    terms: tuple[str, ...] = ()
+    words: tuple[QueryWord, ...] = ()
     vector: tuple[float, ...] | None = None
     model: str = ""
     min_similarity: float = 0.0
@@ -92,19 +90,23 @@ class SearchQuery(Value, frozen=True, kw_only=True):
 
 
 class SearchAnswer(Value, frozen=True, kw_only=True):
-    """Hits without highlights, and whether there are more behind them."""
+    """Hits without highlights, and whether there are more behind them. `terms`: those that found them."""
 
     hits: tuple[MessageHit, ...] = ()
+    terms: tuple[str, ...] = ()
     is_more: bool = False
 
 
 class SearchProgress(Value, frozen=True, kw_only=True):
-    """Until which message a conversation is indexed, and until which one by `model`. `parked` were given up."""
+    """Until which message a conversation is indexed, by version `analyzer` of the analyzer, and until which one by
+    `model`. `parked` were given up.
+    """
 
     indexed_seq: int
     embedded_seq: int
     model: str | None
     parked: int = 0
+    analyzer: int = ANALYZER_VERSION
 
 
 class WordEntry(Value, frozen=True, kw_only=True):

@@ -21,7 +21,6 @@ from reactor_memory.features.recall.operations import WEIGHT_UNIT, term_key
 from reactor_memory.features.recall.ranking import K1, B, rarity
 from reactor_memory.features.recall.vectors import NearQuery, nearest, packed
 from reactor_memory.features.search.models import (
-    ANY_ENDING,
     DEEPEST,
     IndexedRange,
     Meaning,
@@ -38,6 +37,7 @@ from reactor_memory.features.search.models import (
 from reactor_memory.models import BranchRange
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
+from reactor_memory.text.analyzer import ANALYZER_VERSION, ANY_ENDING, QueryWord, beginnings, present
 
 LAST_SEQ = 2**31 - 1
 """Of a message in a conversation: half of a row id."""
@@ -67,15 +67,17 @@ def search_messages(query: SearchQuery) -> Steps[SearchAnswer]:
     visible = visible_parts(allowed, query.conversation_ids)
     bounds = yield from _bounds(query, visible, allowed)
     rankings: list[Sequence[Place]] = []
-    if query.terms:
+    found: tuple[str, ...] = ()
+    if query.words:
         total = sum(row[6] or 0 for row in allowed)
-        rankings.append((yield from _by_words(query.terms, visible, total, bounds)))
+        by_words, found = yield from _by_words(query.words, visible, total, bounds)
+        rankings.append(by_words)
     if query.vector is not None:
         rankings.append((yield from _by_meaning(query, visible, bounds)))
     ranked = fused(rankings)
     page = ranked[query.seen : query.seen + query.limit]
     hits = yield from _read(page, visible_in(allowed, query.conversation_ids))
-    return SearchAnswer(hits=hits, is_more=len(ranked) > query.seen + query.limit)
+    return SearchAnswer(hits=hits, terms=found, is_more=len(ranked) > query.seen + query.limit)
 
 
 def _of_agents(rows: Iterable[Row], agent_names: Sequence[str] | None) -> list[Row]:
@@ -154,16 +156,32 @@ def everything_of(visible: Sequence[Visible], limit: int) -> dict[str, Any]:
 
 
 def _by_words(
-    wanted: Sequence[str], visible: Sequence[Visible], total: int, bounds: dict[str, Any]
-) -> Steps[list[Place]]:
+    words: Sequence[QueryWord], visible: Sequence[Visible], total: int, bounds: dict[str, Any]
+) -> Steps[tuple[list[Place], tuple[str, ...]]]:
+    """The best places, and the terms that found them: of a word that nothing holds those that begin as it does."""
     scopes = sorted({part.scope for part in visible})
-    counts = yield Query("search_frequencies", bounds | _terms(wanted, scopes, dict.fromkeys(range(len(wanted)), 0)))
-    rarities = {number: rarity(count, total) for number, count in counts}
+    counts = yield from _frequencies([term for word in words for term in word.terms], scopes, bounds)
+    begun = [beginnings(word) for word in words if not any(map(counts.get, word.terms))]
+    tried = yield from _frequencies([term for each in begun for term in each], scopes, bounds)
+    counts |= {term: tried[term] for each in begun for term in each if term in tried and term not in counts}
+    wanted = [term for term in present(words, counts) if term in counts]
+    wanted += [term for each in begun for term in [next(filter(tried.get, each), "")] if term]
+    wanted = list(dict.fromkeys(wanted))
+    rarities = {number: rarity(counts[term], total) for number, term in enumerate(wanted)}
     weights = {number: round(WEIGHT_UNIT * value) for number, value in rarities.items()}
     if not weights:
-        return []
+        return [], ()
     rows = yield Query("search_words", bounds | _terms(wanted, scopes, weights))
-    return by_score(_scores(rows, rarities))
+    return by_score(_scores(rows, rarities)), tuple(wanted)
+
+
+def _frequencies(wanted: Sequence[str], scopes: Sequence[str], bounds: dict[str, Any]) -> Steps[dict[str, int]]:
+    """How many messages hold each of the terms, of those that any holds."""
+    wanted = list(dict.fromkeys(wanted))
+    if not wanted:
+        return {}
+    rows = yield Query("search_frequencies", bounds | _terms(wanted, scopes, dict.fromkeys(range(len(wanted)), 0)))
+    return {wanted[int(number)]: count for number, count in rows}
 
 
 def _terms(wanted: Sequence[str], scopes: Sequence[str], weights: dict[int, int]) -> dict[str, Any]:
@@ -228,15 +246,17 @@ def search_progress(conversation_id: str) -> Steps[SearchProgress | None]:
     rows = yield Query("search_progress", key_of(conversation_id))
     if not rows:
         return None
-    indexed_seq, embedded_seq, model, parked, _ = rows[0]
-    return SearchProgress(indexed_seq=indexed_seq, embedded_seq=embedded_seq, model=model, parked=parked)
+    indexed_seq, embedded_seq, model, parked, analyzer, _ = rows[0]
+    return SearchProgress(
+        indexed_seq=indexed_seq, embedded_seq=embedded_seq, model=model, parked=parked, analyzer=analyzer
+    )
 
 
 def behind_in_words(*, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
     """Conversations behind `after` (in the order of their ids) with work of the kind `INDEX_SEARCH` to do now. What is
     leased or put off until further `ahead` is there, too: a wrong clock did that.
     """
-    values = {"kind": INDEX_SEARCH, "now": now, "limit": limit}
+    values = {"kind": INDEX_SEARCH, "analyzer": ANALYZER_VERSION, "now": now, "limit": limit}
     rows = yield Query("behind_in_words", _page(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
@@ -254,14 +274,17 @@ def _page(after: str) -> dict[str, Any]:
 
 def index_words(lease: Lease, part: IndexedRange) -> Steps[bool]:
     """Store the words of a range. False, and nothing is stored, if the lease is not the newest one of a living
-    conversation, or the range does not follow what is indexed. What went out of view meanwhile is left out.
+    conversation, or the range does not follow what is indexed. What went out of view meanwhile is left out. Words of
+    another version of the analyzer are replaced.
     """
     if not (yield from _may_write(lease, part)):
         return False
     key = key_of(part.conversation_id)
-    progress = {"after": part.after, "end_seq": part.end_seq, "parked": part.parked}
-    if not (yield Query("advance_indexed", key | progress)):
+    progress = {"after": part.after, "first": part.first, "end_seq": part.end_seq, "parked": part.parked}
+    if not (yield Query("advance_indexed", key | progress | {"analyzer": ANALYZER_VERSION})):
         return False
+    if part.after == part.first:
+        yield Query("delete_search_entries", key | {"start_seq": 0, "end_seq": LAST_SEQ})
     in_view = yield from _in_view(part)
     [(*_, scope)] = yield Query("search_progress", key)
     values = [_word_values(entry, scope) for entry in part.words if entry.seq in in_view]
@@ -316,7 +339,8 @@ def _may_write(lease: Lease, part: IndexedRange) -> Steps[bool]:
     newest = yield Query("lock_work", key | {"kind": lease.kind})
     if not newest or newest[0][0] != lease.fence:
         return False
-    yield Query("begin_search_progress", key | {"scope": term_key(part.owner_id), "after": part.first})
+    values = {"scope": term_key(part.owner_id), "after": part.first, "analyzer": ANALYZER_VERSION}
+    yield Query("begin_search_progress", key | values)
     return True
 
 
@@ -327,7 +351,7 @@ def _in_view(part: IndexedRange) -> Steps[frozenset[int]]:
 
 
 def search_backlog(*, model: str | None = None) -> Steps[SearchBacklog]:
-    words, meanings, parked = (yield Query("search_backlog", {"model": model}))[0]
+    words, meanings, parked = (yield Query("search_backlog", {"model": model, "analyzer": ANALYZER_VERSION}))[0]
     return SearchBacklog(words=words, meanings=meanings if model is not None else 0, parked=parked)
 
 

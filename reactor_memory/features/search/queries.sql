@@ -195,21 +195,21 @@ WHERE message.group_id = place ->> 0 AND message.conversation_id = place ->> 1
   AND message.seq = (place ->> 2)::bigint
 
 -- name: search_progress
-SELECT indexed_seq, embedded_seq, model, parked, scope FROM search_progress
+SELECT indexed_seq, embedded_seq, model, parked, analyzer, scope FROM search_progress
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: begin_search_progress
 -- across groups: each conversation has its own number
-INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked)
-SELECT :group_id, :conversation_id, COALESCE(MAX(number), 0) + 1, :scope, :after, :after, NULL, 0
+INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked, analyzer)
+SELECT :group_id, :conversation_id, COALESCE(MAX(number), 0) + 1, :scope, :after, :after, NULL, 0, :analyzer
 FROM search_progress
 WHERE true
 ON CONFLICT (group_id, conversation_id) DO NOTHING
 
 -- name: begin_search_progress [postgres]
 -- Here an entry needs no number.
-INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked)
-VALUES (:group_id, :conversation_id, 0, :scope, :after, :after, NULL, 0)
+INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked, analyzer)
+VALUES (:group_id, :conversation_id, 0, :scope, :after, :after, NULL, 0, :analyzer)
 ON CONFLICT (group_id, conversation_id) DO NOTHING
 
 -- name: insert_search_entry
@@ -223,8 +223,15 @@ INSERT INTO search_entries (group_id, conversation_id, seq, length, sent_at, cre
 VALUES (:group_id, :conversation_id, :seq, :length, :sent_at, :now, array_to_tsvector(string_to_array(:terms, ' ')))
 
 -- name: advance_indexed
-UPDATE search_progress SET indexed_seq = :end_seq, parked = parked + :parked
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND indexed_seq = :after
+UPDATE search_progress SET indexed_seq = :end_seq, analyzer = :analyzer, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND :after = CASE WHEN analyzer = :analyzer THEN indexed_seq ELSE :first END
+RETURNING indexed_seq
+
+-- name: advance_indexed [postgres]
+UPDATE search_progress SET indexed_seq = :end_seq, analyzer = :analyzer::bigint, parked = parked + :parked
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND :after::bigint = CASE WHEN analyzer = :analyzer::bigint THEN indexed_seq ELSE :first::bigint END
 RETURNING indexed_seq
 
 -- name: insert_embedding
@@ -292,7 +299,8 @@ LEFT JOIN background_work AS work
   ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
 WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
   AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
-  AND own.last_seq > COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)
+  AND own.last_seq > COALESCE(CASE WHEN progress.analyzer = :analyzer THEN progress.indexed_seq END,
+                              own.forked_at_seq - 1, 0)
   AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
   AND (work.lease_until IS NULL OR work.lease_until <= :now
        OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
@@ -320,7 +328,8 @@ LIMIT :limit
 -- name: search_backlog
 -- Messages that are not indexed yet, messages without a meaning yet, and messages that were given up.
 -- across groups
-SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.analyzer = :analyzer THEN progress.indexed_seq END,
+                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
        CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
                                                  own.forked_at_seq - 1, 0)), 0) AS BIGINT),
        CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
@@ -331,7 +340,8 @@ WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
 
 -- name: search_backlog [postgres]
 -- across groups
-SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(progress.indexed_seq, own.forked_at_seq - 1, 0)), 0) AS BIGINT),
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.analyzer = :analyzer::bigint THEN progress.indexed_seq END,
+                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
        CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model::text THEN progress.embedded_seq END,
                                                  own.forked_at_seq - 1, 0)), 0) AS BIGINT),
        CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)

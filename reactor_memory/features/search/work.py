@@ -19,13 +19,17 @@ from reactor_memory.features.search.models import IndexedRange, Meaning, WordEnt
 from reactor_memory.models import Message, Session
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
-from reactor_memory.text.analyzer import terms
+from reactor_memory.text.analyzer import ANALYZER_VERSION, terms
+from reactor_memory.text.languages import language_of
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
 
 MAX_TERMS = 5_000
 """The different terms of one message."""
+
+NEAR_CHARACTERS = 100
+"""How much of each message says which language is spoken around it."""
 
 WORDS_BATCH = 100
 """Messages that become searchable in one transaction: appends wait meanwhile."""
@@ -118,7 +122,7 @@ class WordIndexing:
         message was tried `max_attempts` times: then it is given up alone.
         """
         progress = await self._database.read(search.search_progress, lease.session_id)
-        done = progress.indexed_seq if progress else None
+        done = progress.indexed_seq if progress and progress.analyzer == ANALYZER_VERSION else None
         unread = await self._unread.after(lease.session_id, done, limit=WORDS_BATCH)
         if unread is None:
             return None
@@ -132,9 +136,11 @@ class WordIndexing:
 
     def _entries_of(self, messages: Sequence[Message]) -> list[WordEntry]:
         clean = redacted(messages, self._redactor)
+        texts = [searchable(message) for message in clean]
+        around = language_of(" ".join(text[:NEAR_CHARACTERS] for text in texts))
         return [
-            WordEntry(seq=message.seq or 0, terms=terms_of(searchable(message)), sent_at=message.created_at or 0)
-            for message in clean
+            WordEntry(seq=message.seq or 0, terms=terms_of(text, around), sent_at=message.created_at or 0)
+            for message, text in zip(clean, texts, strict=True)
         ]
 
 
@@ -194,9 +200,11 @@ class MeaningIndexing:
         ]
 
 
-def terms_of(text: str) -> tuple[str, ...]:
-    """The different terms of a text, in its order."""
-    return tuple(dict.fromkeys(terms(text)))[:MAX_TERMS]
+def terms_of(text: str, around: str | None = None) -> tuple[str, ...]:
+    """The different terms of a text, in its order; `around` is the language of what stands near it, for one that does
+    not tell its own.
+    """
+    return tuple(dict.fromkeys(terms(text, language_of(text) or around)))[:MAX_TERMS]
 
 
 def _is_last(lease: Lease, max_attempts: int) -> bool:

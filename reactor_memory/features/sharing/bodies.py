@@ -50,6 +50,8 @@ class UpdateConversationRequest(Request, frozen=True, kw_only=True):
 
 
 class ConversationSummary(Answer, frozen=True, kw_only=True):
+    """`isDamaged` stands there, as true, where rows of the conversation cannot be read; the rest is what can."""
+
     id: str
     title: str | None
     owner_user_id: str | None
@@ -57,6 +59,7 @@ class ConversationSummary(Answer, frozen=True, kw_only=True):
     updated_at: Time
     last_message_preview: str | None
     access_level: AccessLevel
+    is_damaged: bool | UnsetType = UNSET
 
 
 class Conversation(ConversationSummary, frozen=True, kw_only=True):
@@ -325,6 +328,15 @@ class ResponsePiece(Answer, frozen=True, kw_only=True):
 
 
 # -- everything else --------------------------------------------------------------------------------------------------
+
+
+class Deletion(Answer, frozen=True, kw_only=True):
+    """A conversation is deleted, and shown to nobody. `left` names where bytes of it still are; background work goes on
+    until they are gone.
+    """
+
+    is_scrubbed: bool = True
+    left: list[str] = []
 
 
 class Health(Answer, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ from reactor_memory.features.sharing.models import (
 from reactor_memory.features.sharing.principals import ANY_AGENT, Principal
 from reactor_memory.features.sharing.repeated_requests import batch_key, new_id
 from reactor_memory.models import JsonObject, Message
-from reactor_memory.models.requests import AppendRequest
+from reactor_memory.models.requests import AppendRequest, DeletedSessions
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock
@@ -153,16 +153,15 @@ class Conversations:
             raise SessionNotFoundError(conversation_id)
         return found
 
-    async def delete(self, principal: Principal, conversation_id: str) -> tuple[str, ...]:
-        """Delete a root with all its forks, a fork with those below it; the ids that went."""
+    async def delete(self, principal: Principal, conversation_id: str) -> DeletedSessions:
+        """Delete a root with all its forks, a fork with those below it; as `ConversationManager.delete`."""
         user_of(principal)
         await self._access.conversation(principal, conversation_id, needs=DELETES, operation="on-behalf-of")
         audit = self._audit.record(principal, conversation_id, "delete")
         gone = await self._database.write(
             conversations.delete_conversation, conversation_id, audit, purge=self._purge, forget_in=self._forget_in
         )
-        await self._manager.forget_deleted(gone)
-        return gone
+        return await self._manager.forget_deleted(gone)
 
     async def restore(self, principal: Principal, conversation_id: str) -> Conversation:
         """Bring back what was deleted together. One that was not deleted is returned as it is.

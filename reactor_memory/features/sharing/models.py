@@ -47,6 +47,7 @@ class Conversation(Value, frozen=True, kw_only=True):
     `preview` is the beginning of the newest message that users may see, on one line, and `forked_at_message_id` the
     last such message that a fork shares (None at the first one, and of a root): both are left out where nobody asked
     for them. `vectorized_at` is the time up to which meanings were indexed. Times are microseconds UTC.
+    `is_damaged`: rows of it hold what this library never wrote; a list shows the rest of what it tells.
     """
 
     session: Session
@@ -56,6 +57,7 @@ class Conversation(Value, frozen=True, kw_only=True):
     preview: str = ""
     forked_at_message_id: str | None = None
     vectorized_at: int | None = None
+    is_damaged: bool = False
 
     @property
     def conversation_id(self) -> str:

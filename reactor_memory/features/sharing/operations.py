@@ -7,15 +7,17 @@ that is decided before, by what these operations tell. `user_id` says for whom `
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
 from reactor_memory.core.log import deletion, forks
 from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_user
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import (
     InvalidInputError,
@@ -26,6 +28,7 @@ from reactor_memory.errors import (
 from reactor_memory.features.sharing.member_operations import add_audit
 from reactor_memory.features.sharing.models import (
     NO_QUOTAS,
+    AccessLevel,
     AuditRecord,
     Conversation,
     ConversationsQuery,
@@ -96,8 +99,9 @@ def list_conversations(query: ConversationsQuery) -> Steps[tuple[Conversation, .
 
 
 def _place(row: Row) -> tuple[int, str]:
-    session = session_from(row[: log.SESSION_COLUMNS])
-    return session.updated_at, session.session_id
+    session_id, *_ = row
+    updated_at = row[_UPDATED_AT]
+    return (updated_at if isinstance(updated_at, int) else 0), session_id
 
 
 def _page(query: ConversationsQuery, after: tuple[int, str], limit: int) -> Steps[Rows]:
@@ -114,7 +118,7 @@ def _page(query: ConversationsQuery, after: tuple[int, str], limit: int) -> Step
 
 def _matching(rows: Rows, query: ConversationsQuery) -> Iterator[Conversation]:
     for row in rows:
-        found = _conversation(row, query.user_id)
+        found = _listed(row, query.user_id)
         if (query.text is None or says(found, query.text)) and (
             query.agent_names is None or found.agent_name in query.agent_names
         ):
@@ -154,6 +158,30 @@ def _conversation(row: Row, user_id: str | None) -> Conversation:
     )
 
 
+_UPDATED_AT = 6
+"""The place of this column in a row of a session."""
+
+
+def _listed(row: Row, user_id: str | None) -> Conversation:
+    """One whose row is damaged is listed as that: it does not take the others along."""
+    try:
+        return _conversation(row, user_id)
+    except DAMAGE:
+        session_id, group_id, owner_id, *_ = row
+        times = [each if isinstance(each, int) else 0 for each in row[_UPDATED_AT - 1 : _UPDATED_AT + 1]]
+        session = Session(
+            session_id=session_id,
+            group_id=group_id,
+            owner_id=owner_id if isinstance(owner_id, str) else None,
+            last_seq=0,
+            branch=root_branch(session_id),
+            created_at=times[0],
+            updated_at=times[1],
+        )
+        level: AccessLevel = "owner" if session.owner_id == user_id else "reader"
+        return Conversation(session=session, access_level=level, is_damaged=True)
+
+
 def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]:
     """With previews, and with the last message that each fork shares: a few statements for all of them.
 
@@ -188,9 +216,12 @@ def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation
     forked_at = conversation.session.forked_at_seq or 0
     latest = max(newest, key=lambda row: row[1], default=None)
     shared = max((row for row in newest if row[1] < forked_at), key=lambda row: row[1], default=None)
+    text = "" if latest is None else latest[3]
+    is_text = isinstance(text, str)
     return replace(
         conversation,
-        preview="" if latest is None else preview_of(latest[3]),
+        preview=preview_of(text) if is_text else "",
+        is_damaged=conversation.is_damaged or not is_text,
         forked_at_message_id=None if shared is None else shared[2],
     )
 
@@ -201,7 +232,7 @@ def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
     own = query.session.session_id
     stored = log.stored_parts(query.session.branch, query.after, query.until)
     parts = [part for part in stored if query.inherit or part.conversation_id == own]
-    told = {"client_id": query.client_id, "channel": query.channel}
+    told: dict[str, Any] = {"client_id": query.client_id, "channel": query.channel}
     return (yield from log.read_parts("visible_messages", "visible_messages_of_ranges", parts, query.limit, **told))
 
 

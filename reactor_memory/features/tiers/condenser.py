@@ -13,6 +13,7 @@ from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.tiers.portions import Count, shortened
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Condensed, Extraction
+from reactor_memory.text.borders import cut
 from reactor_memory.text.spans import sentences
 from reactor_memory.text.words import read_sentences
 
@@ -107,7 +108,7 @@ def _beginnings(said: Sequence[Message], max_tokens: int, count: Count) -> str:
     """Where nothing stands out: how the messages begin."""
     told = f"Messages without a detail to keep: {len(said)}."
     for message in said:
-        longer = f"{told}\n{plain(message.content)[:MAX_LINE_CHARACTERS]}"
+        longer = f"{told}\n{cut(plain(message.content), MAX_LINE_CHARACTERS)}"
         if count(longer) > max_tokens:
             break
         told = longer if plain(message.content) else told

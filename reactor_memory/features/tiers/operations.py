@@ -55,6 +55,14 @@ def _read_ranges(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[Ra
     return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
 
 
+def read_archived_head(session_id: str, user_id: str | None) -> Steps[tuple[Message, ...]]:
+    """The system messages that the session begins with, although a tier put them out of view: they always stand."""
+    first = yield from log.read_originals(session_id, user_id, limit=1)
+    if not log.leading_of(first):
+        return ()
+    return log.leading_of((yield from log.read_originals(session_id, user_id, limit=log.MOST_LEADING)))
+
+
 # Storing
 
 
@@ -82,7 +90,7 @@ def put_range_summaries(
             return False
     yield from _check(session, ordered)
     for summary in ordered:
-        yield from _store(session_id, summary, replaced[summary.summary_id])
+        yield from _store(session_id, summary, replaced[summary.summary_id], now=now)
     yield Query("touch_session", key_of(session_id) | {"now": now})
     return True
 
@@ -108,14 +116,14 @@ def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
             check_border((yield from turn_around(session.branch, border)), border)
 
 
-def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSummary]) -> Steps[None]:
+def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSummary], *, now: int) -> Steps[None]:
     yield Query("insert_range_summary", range_summary_values(session_id, summary))
     values = key_of(session_id) | {"replaced_by": summary.summary_id}
     yield Batch("replace_range_summary", [values | {"summary_id": each.summary_id} for each in replaced])
     if summary.retention == "archive":
         yield Query("archive_messages", _range_of(session_id, summary) | {"summary_id": summary.summary_id})
     if summary.retention == "delete":
-        yield from entomb(session_id, [(summary.start_seq, summary.end_seq)])
+        yield from entomb(session_id, [(summary.start_seq, summary.end_seq)], now=now)
 
 
 # Undoing

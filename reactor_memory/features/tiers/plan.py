@@ -56,9 +56,9 @@ class Writing(Value, frozen=True, kw_only=True):
     @property
     def period(self) -> tuple[int, int]:
         """The times of the first and the last original."""
-        times = [message.created_at or 0 for message in self.messages]
+        times = [message.created_at for message in self.messages if message.created_at is not None]
         times += [time for summary in self.replaced for time in (summary.started_at, summary.ended_at)]
-        return min(times), max(times)
+        return min(times, default=0), max(times, default=0)
 
 
 class Step(Value, frozen=True, kw_only=True):

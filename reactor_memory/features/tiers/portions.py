@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from reactor_memory.models import JsonObject, Message, ToolCall
+from reactor_memory.text.borders import border_before
+from reactor_memory.text.borders import cut as cut_text
 from reactor_memory.text.spans import sentences
 
 Count = Callable[[str], int]
@@ -130,8 +132,12 @@ def _parts(
                 yield from _parts(part, room, count, levels[1:])
     else:
         size = max(1, len(text) * room // tokens)
-        for start in range(0, len(text), size):
-            yield from _parts(text[start : start + size], room, count, ())
+        start = 0
+        while start < len(text):
+            end = border_before(text, start + size)
+            end = end if end > start else start + size
+            yield from _parts(text[start:end], room, count, ())
+            start = end
 
 
 def _joined(parts: Iterable[tuple[str, int]], room: int, count: Count) -> list[str]:
@@ -151,6 +157,6 @@ def _joined(parts: Iterable[tuple[str, int]], room: int, count: Count) -> list[s
 def _first_characters(text: str, max_tokens: int, count: Count) -> str:
     """As much of one sentence as fits."""
     size = len(text)
-    while size and count(f"{text[:size]} {CUT}") > max_tokens:
+    while size and count(f"{cut_text(text, size)} {CUT}") > max_tokens:
         size //= 2
-    return f"{text[:size]} {CUT}" if size else CUT
+    return f"{cut_text(text, size)} {CUT}" if size else CUT

@@ -14,7 +14,7 @@ from reactor_memory.core.context.strategy import Plan, PlanRequest
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.features.tiers.classification import COMPRESSED
+from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.plan import covered_until, uncovered
 from reactor_memory.models import Message, Value
 from reactor_memory.models.block_lines import BlockLine
@@ -71,7 +71,7 @@ class Progressive:
             covered_seq=covered_until(live),
             freshness=_freshness(live, unread),
         )
-        return Plan(draft=draft)
+        return Plan(draft=draft, wants_older=bool(unread) and request.limits.window_growth == "messages")
 
     def _blocks(self, request: PlanRequest, live: Sequence[RangeSummary]) -> Iterator[Block]:
         for frame, is_compressed in zip(self._frames, (True, False), strict=True):
@@ -95,14 +95,17 @@ class RangedContextSource:
         if rows.session is None:
             return rows
         found = await self._database.read(range_summaries.read_range_summaries, query.session_id, query.user_id)
-        return replace(rows, ranges=found)
+        leading = rows.leading
+        if found and found[0].start_seq == 1 and found[0].kind in (CONDENSED, COMPRESSED):
+            leading = await self._database.read(range_summaries.read_archived_head, query.session_id, query.user_id)
+        return replace(rows, ranges=found, leading=leading)
 
 
 def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Message]:
     """The messages in view that no summary covers. Where older ones were not read, it begins at a turn border."""
-    window, most = uncovered(request.rows.messages, live), request.limits.take_last_count
-    if window and (len(window) > most or (window[0].seq or 0) > covered_until(live) + 1):
-        return newest(window, most)
+    window = uncovered(request.rows.messages, live)
+    if window and (window[0].seq or 0) > covered_until(live) + 1:
+        return newest(window, len(window))
     return window
 
 

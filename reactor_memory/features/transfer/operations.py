@@ -286,3 +286,9 @@ def list_users(*, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
     yield from user_rows.name_all_users()
     rows = yield Query("list_users", {"after": after, "limit": limit})
     return tuple(row[0] for row in rows)
+
+
+def describe_imported(session_id: str, title: str | None, began_at: int | None) -> Steps[None]:
+    """What a file says of a session: its title, unless it has one, and when it began."""
+    values = {"title": title, "began_at": LARGEST if began_at is None else max(0, began_at)}
+    yield Query("describe_imported", key_of(session_id) | values)

@@ -52,3 +52,9 @@ SELECT user_id FROM (
     SELECT user_id FROM items WHERE user_id > :after) AS users
 ORDER BY user_id
 LIMIT :limit
+
+-- name: describe_imported
+UPDATE conversations
+SET title = COALESCE(title, :title),
+    created_at = CASE WHEN created_at > :began_at THEN :began_at ELSE created_at END
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL

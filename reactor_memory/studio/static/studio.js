@@ -67,11 +67,7 @@ function live(form) {
   }, 80);
 }
 for (const form of document.querySelectorAll("form[data-live]")) {
-  form.addEventListener("input", (event) => {
-    const shown = event.target.dataset.shows;
-    if (shown) document.getElementById(shown).textContent = Number(event.target.value).toLocaleString("en-US");
-    live(form);
-  });
+  form.addEventListener("input", () => { if (form.checkValidity()) live(form); });
   form.addEventListener("submit", (event) => { event.preventDefault(); live(form); });
 }
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.adapters.openai_agents.items import FRAME, plain_item, to_items, to_message
 from reactor_memory.core.log.rows import to_json
 from reactor_memory.core.validation import MessageLimits, check_messages
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.forms.response_items import FRAME, plain_item, to_items, to_message
 from reactor_memory.models import Message, ToolCall
 
 SAID = st.text(st.characters(), max_size=30)  # NUL and lone surrogates, too

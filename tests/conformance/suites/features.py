@@ -10,6 +10,7 @@ from tests.conformance.suites.posting import Posted, PostedInForks, PostedThenEr
 from tests.conformance.suites.pruning import IdleGroups
 from tests.conformance.suites.random_histories import RandomHistories
 from tests.conformance.suites.recounting import Recounting
+from tests.conformance.suites.session_prefixes import SessionPrefixes
 from tests.conformance.suites.spending import SpendingNoted
 from tests.conformance.suites.troubled_work import TroubledWork
 
@@ -18,6 +19,7 @@ from tests.conformance.suites.troubled_work import TroubledWork
 class FeatureRules(
     Pins,
     IdleGroups,
+    SessionPrefixes,
     RandomHistories,
     Recounting,
     Corrections,

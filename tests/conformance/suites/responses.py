@@ -455,6 +455,22 @@ class StoredResponsesConformance:
         assert left.response_id == "r1"
         assert await pieces(responses, left) == [(1, "a")]
 
+    async def test_the_last_message_takes_a_running_response_along(
+        self, store: Store, responses: ResponseStore
+    ) -> None:
+        conversation_id = await begun(store)
+        await append_messages(store, conversation_id, [Message.assistant("two")], user_id="u")
+        fork_id = f"{conversation_id}~f"
+        await store.fork(conversation_id, "u", at_seq=2, fork_id=fork_id, now=NOW)
+        running = [await start(responses, each) for each in (conversation_id, fork_id)]
+        for each in running:
+            await add(responses, each, "a")
+        await store.database.write(erasure.erase, conversation_id, "u", ranges=[(1, 1)], now=NOW, refold=nothing_left)
+        assert [await pieces(responses, each) for each in running] == [[(1, "a")], []], "the fork is empty now"
+        await store.database.write(erasure.erase, conversation_id, "u", ranges=[(2, 2)], now=NOW, refold=nothing_left)
+        assert await standing(responses, running[0]) is None
+        assert await pieces(responses, running[0]) == []
+
     async def test_what_is_over_is_removed_with_its_pieces(self, store: Store, responses: ResponseStore) -> None:
         conversation_id = await begun(store)
         for number in range(3):

@@ -36,7 +36,7 @@ from reactor_memory.models.requests import EMBED_SEARCH, INDEX_SEARCH, AppendReq
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, stored_form, wall_clock
 from reactor_memory.testing.summary_recording import Store, folded
-from reactor_memory.text.analyzer import terms
+from reactor_memory.text.analyzer import QueryWord, terms
 from tests.conformance.suites.erasing import erase
 
 MINUTE = 60_000_000
@@ -119,8 +119,8 @@ async def embed(store: Store, *session_ids: str, model: str = MODEL) -> None:
 
 
 async def search(store: Store, text: str = "", user_id: str = ANN, **fields: object) -> SearchAnswer:
-    words = tuple(dict.fromkeys(terms(text)))
-    return await store.database.read_long(search_messages, SearchQuery(user_id=user_id, terms=words, **fields))  # pyright: ignore[reportArgumentType]
+    words = tuple(QueryWord((term,)) for term in dict.fromkeys(terms(text)))
+    return await store.database.read_long(search_messages, SearchQuery(user_id=user_id, words=words, **fields))  # pyright: ignore[reportArgumentType]
 
 
 def places(answer: SearchAnswer) -> list[tuple[str, int]]:
@@ -184,9 +184,11 @@ class SearchConformance:
         await say(store, "b", "Rivers", user_id=BEN)
         await index(store, "a", "b")
         for term, expected in (("riv*", [1]), ("рів*", [3]), ("47*", [4]), ("riv", []), ("x*", [])):
-            answer = await store.database.read_long(search_messages, SearchQuery(user_id=ANN, terms=(term,)))
+            answer = await store.database.read_long(
+                search_messages, SearchQuery(user_id=ANN, words=(QueryWord((term,)),))
+            )
             assert places(answer) == [("a", seq) for seq in expected]
-        both = SearchQuery(user_id=ANN, terms=("driver", "riv*"))
+        both = SearchQuery(user_id=ANN, words=(QueryWord(("driver",)), QueryWord(("riv*",))))
         assert len(places(await store.database.read_long(search_messages, both))) == 2
 
     async def test_what_holds_more_and_rarer_words_comes_first(self, store: Store) -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from reactor_memory.models import Message, Pin, Role, ToolCall
 
 MARK = " tokens cut …]"
+LEFT_OUT = " characters left out"
 
 
 def count_text(text: str) -> int:

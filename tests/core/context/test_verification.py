@@ -42,7 +42,7 @@ def good() -> Context:
         recalled=log[2:4],
         covered_seq=1,
     )
-    return assemble(proposal, [Message.user("now")], ContextLimits(budget=260), count=count, count_text=count_text)
+    return assemble(proposal, [Message.user("now")], ContextLimits(budget=175), count=count, count_text=count_text)
 
 
 def reasoned() -> tuple[tuple[Message, ...], Context]:

@@ -55,7 +55,7 @@ def draft_of(lines: tuple[BlockLine, ...] = (), **fields: Any) -> Draft:
 
 
 def context_of(draft: Draft, budget: int = 1000) -> Context:
-    limits = ContextLimits(budget=budget, window_min_share=0.1, recent_message_count=2)
+    limits = ContextLimits(budget=budget, memory_curve=((1, 0.9),), recent_message_count=2)
     return assemble(draft, [Message.user("and now?")], limits, count=count, count_text=count_text)
 
 

@@ -25,6 +25,7 @@ from reactor_memory.features.recall.ranking import Postings, scored
 from reactor_memory.models import LARGEST, Message, ToolCall
 from reactor_memory.models.index_requests import IndexAnswer
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.analyzer import WHOLE
 
 NOTHING_SHOWN = VisibleContext(lines=frozenset(), window=(), first_safe=LARGEST)
 
@@ -189,7 +190,8 @@ def test_terms_of_names_come_first_function_words_only_inside_names() -> None:
         "let",
         "it",
         "be",
-        "tim",
+        "time",
+        f"{WHOLE}time",
     )
     assert len(query_terms(" ".join(f"word{n}" for n in range(500)), ())) == MAX_QUERY_TERMS
 

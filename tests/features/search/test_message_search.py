@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reactor_memory.errors import EmbeddingError, SearchTypeUnavailableError
 from reactor_memory.features.recall.vectors import nearest, packed
 from reactor_memory.features.search.highlights import CLOSE, LENGTH, OPEN, highlight
-from reactor_memory.features.search.message_search import MAX_QUERY_TERMS, wanted_terms
+from reactor_memory.features.search.message_search import MAX_QUERY_WORDS, wanted_words
 from reactor_memory.features.search.models import RANK_CONSTANT, by_score, fused, is_findable
 from reactor_memory.features.search.operations import visible_in, visible_parts
 from reactor_memory.features.sharing.access import agents_of
@@ -128,21 +128,23 @@ class TestHighlights:
 
 class TestTerms:
     def test_function_words_are_left_out_unless_there_is_nothing_else(self) -> None:
-        assert wanted_terms("the cat and the dog") == ("cat", "dog", "dog*")
-        assert wanted_terms("to be or not to be") == ("to", "be", "or", "not")
+        assert [word.beginning for word in wanted_words("the cat and the dog")] == ["cat", "dog"]
+        assert [word.beginning for word in wanted_words("to be or not to be")] == ["to", "be", "or", "not"]
 
     @given(st.text(max_size=200))
     def test_terms_are_words_of_the_index_and_few(self, text: str) -> None:
-        found = wanted_terms(text * 50)
-        assert len(found) <= MAX_QUERY_TERMS + 1
-        assert all(re.fullmatch("(?:[^\\W_]|[\U00020000-\U0003ffff])+", term.removesuffix("*")) for term in found)
+        found = wanted_words(text * 50)
+        assert len(found) <= MAX_QUERY_WORDS
+        assert not any(re.search(r"[\s'\"\\*()|&]", term.removesuffix("*")) for word in found for term in word.terms)
 
     def test_the_last_word_may_be_the_beginning_of_one(self) -> None:
-        assert wanted_terms("riv") == ("riv", "riv*")
-        assert wanted_terms("riv the") == ("riv",)
-        assert wanted_terms("ri") == ("ri",)
-        assert highlight("The River is long", wanted_terms("riv")) == "The ⟦River⟧ is long"
-        assert highlight("The Rivers of the river", wanted_terms("rivers")) == "The ⟦Rivers⟧ of the ⟦river⟧"
+        for text, begun in (("riv", ["riv*"]), ("riv the", []), ("ri", []), ("Café", ["cafe*"]), ("riv.", [])):
+            assert [term for word in wanted_words(text) for term in word.terms if term.endswith("*")] == begun
+        assert self.mark("The River is long", "riv") == "The ⟦River⟧ is long"
+        assert self.mark("The Rivers of the river", "rivers") == "The ⟦Rivers⟧ of the ⟦river⟧"
+
+    def mark(self, text: str, query: str) -> str:
+        return highlight(text, [term for word in wanted_words(query) for term in word.terms])
 
 
 class TestVectors:

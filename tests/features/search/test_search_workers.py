@@ -17,6 +17,7 @@ from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
 from reactor_memory.features.redaction import unredacted
+from reactor_memory.features.search import operations, work
 from reactor_memory.features.search.models import MessageSearch, SearchBacklog
 from reactor_memory.features.search.operations import search_backlog
 from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
@@ -25,6 +26,7 @@ from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import INDEX_SEARCH
 from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.testing import FakeClock, append_messages
+from reactor_memory.text.analyzer import ANALYZER_VERSION
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.settings import Settings
@@ -100,6 +102,22 @@ async def test_what_was_saved_without_a_hint_is_found(store: SqlStore, clock: Fa
     await say(store, "s1", "more")
     await caught_up(store, clock, words(store, clock))
     assert await store.database.read_long(search_backlog) == SearchBacklog()
+
+
+async def test_words_of_another_analyzer_are_indexed_again(
+    store: SqlStore, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(store, "s", *["a cat"] * 150)
+    await caught_up(store, clock, words(store, clock))
+    for module in (operations, work):
+        monkeypatch.setattr(module, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
+    monkeypatch.setattr(work, "terms", lambda text, language: ["newer"])
+    assert await store.database.read_long(search_backlog) == SearchBacklog(words=150)
+    await caught_up(store, clock, words(store, clock))
+    assert await store.database.read_long(search_backlog) == SearchBacklog()
+    async with opened(store, None) as search:
+        assert len(await search("newer", limit=200)) == 150
+        assert await search("cat") == []
 
 
 async def test_what_a_redactor_takes_out_is_neither_indexed_nor_embedded(store: SqlStore, clock: FakeClock) -> None:

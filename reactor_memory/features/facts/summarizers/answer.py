@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models.ledger import Act, Category, Extraction, Fact
+from reactor_memory.text.borders import cut
 
 MAX_ANSWER_CHARACTERS = 1_000_000
 MAX_FACTS = 1000
@@ -142,7 +143,7 @@ def _extraction(answered: list[_AnsweredFact], told: _WithNarrative) -> Extracti
     return Extraction(
         facts=tuple(fact for fact in map(_fact, answered) if _is_usable(fact)),
         narrative=_clean(told.narrative),
-        headline=" ".join(_clean(told.headline).split())[:MAX_HEADLINE_CHARACTERS],
+        headline=cut(" ".join(_clean(told.headline).split()), MAX_HEADLINE_CHARACTERS),
     )
 
 

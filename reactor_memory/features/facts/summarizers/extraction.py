@@ -19,6 +19,7 @@ from reactor_memory.features.facts.summarizers.tool_facts import (
 )
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Extraction, Fact
+from reactor_memory.text.borders import cut
 from reactor_memory.text.spans import leaves
 from reactor_memory.text.words import Sentence, read_sentences, says_what
 
@@ -86,7 +87,7 @@ def _text(sentence: Sentence) -> str:
 
 
 def _shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit + 1].rsplit(" ", 1)[0][:limit].rstrip()
+    return text if len(text) <= limit else cut(text[: limit + 1].rsplit(" ", 1)[0], limit).rstrip()
 
 
 def _ended(text: str) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reactor_memory.models import JsonObject, Message, Role, ToolCall
+from reactor_memory.text.borders import border_before
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import TokenCounter
@@ -104,7 +105,7 @@ def _cut(text: str, size: int) -> Iterator[str]:
         end = start + size
         margin = (end - size // 4, end)
         white = max(text.rfind(" ", *margin), text.rfind("\n", *margin))
-        end = white + 1 if white > 0 else end
+        end = white + 1 if white > 0 else max(border_before(text, end), start + 1)
         yield text[start:end]
         start = end
     yield text[start:]

@@ -80,7 +80,8 @@ _KINDS = (
     (
         "amount",
         re.compile(
-            r"[$€£¥₹]\s?\d[\d.,]*\w{0,2}|\d[\d.,]* ?(?:dollars?|euros?|pounds?|usd|eur|gbp|%|percent)", re.IGNORECASE
+            r"[$€£¥₹]\s?\d[\d.,]*\w{0,2}|\d[\d.,]{0,20} ?(?:dollars?|euros?|pounds?|usd|eur|gbp|%|percent)",
+            re.IGNORECASE,
         ),
     ),
     ("time", re.compile(r"\d{1,2}(?::\d\d)? ?[ap]\.?m\b|\d{1,2}:\d\d", re.IGNORECASE)),

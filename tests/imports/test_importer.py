@@ -10,10 +10,10 @@ import anyio.lowlevel
 import pytest
 
 from reactor_memory import Settings, open_container
-from reactor_memory.cli.import_files import BATCH, Importer, one_ahead
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.errors import StoreFullError
 from reactor_memory.evaluation.transcripts import Line
+from reactor_memory.imports.importer import BATCH, Importer, one_ahead
 from reactor_memory.models import Message
 from reactor_memory.models.requests import Appended, AppendRequest
 

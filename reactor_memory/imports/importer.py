@@ -12,27 +12,41 @@ import asyncio
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from reactor_memory.cli.foreign_files import is_foreign, read_foreign
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import MessageLimits, check_message, check_session_id
 from reactor_memory.errors import ImportFormatError, InvalidInputError, SessionNotFoundError
-from reactor_memory.evaluation.transcripts import UNLIMITED, Line, read_lines, read_unread
+from reactor_memory.evaluation.transcripts import Line, read_lines, read_unread
+from reactor_memory.imports.conversation import LeaveOut, say_nothing, stop
+from reactor_memory.imports.json_files import is_foreign, looks_like_json, read_json, sources_of
+from reactor_memory.imports.sqlite_files import is_sqlite, read_sqlite
 from reactor_memory.models import Message, Value
 from reactor_memory.models.requests import AppendRequest
+from reactor_memory.text.bounded_files import UnreadableError, members
+from reactor_memory.text.bounded_json import UNLIMITED
+from reactor_memory.text.documents import page
 
 T = TypeVar("T")
 
 BATCH = 1000
 """Messages that are stored at once. A commit a hundred costs half as much again, a commit ten thousand no less."""
+
+TAKEN = (
+    "our own JSONL; messages or requests of OpenAI, Anthropic, Gemini and LangChain as JSON or JSONL; exports of "
+    "ChatGPT and Claude; SQLite files of SQLiteSession (openai-agents), SQLChatMessageHistory (LangChain) and "
+    "SqliteSaver (LangGraph); all but SQLite also packed with gzip"
+)
+
+MOST_SESSIONS = 100_000
+"""Of one file: their ids are kept while it is checked."""
 
 Advance = Callable[[int], None]
 """Told how many messages were done since the last call."""
@@ -55,13 +69,16 @@ class FileSize(Value, frozen=True, kw_only=True):
     messages: int
 
 
-class Imported(Value, frozen=True, kw_only=True):
-    """What became of a file: `stored` of its messages were not in the database before."""
+class Imported(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a file: `stored` of its messages were not in the database before. `left_out`: what could not be
+    read, a line each.
+    """
 
     file: str
     sessions: int
     messages: int
     stored: int
+    left_out: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -80,16 +97,46 @@ def files_of(given: Sequence[Path]) -> Generator[Sequence[Path]]:
             raise ImportFormatError(error.field.replace(str(copy), copy.name), error.problem) from None
 
 
-def read_sessions(file: Path, prefix: str, max_bytes: int) -> Iterator[Line]:
-    """The sessions of a file, `prefix` put before their ids."""
-    found = read_foreign(file, max_bytes=max_bytes) if is_foreign(file) else read_lines(file, max_bytes=max_bytes)
-    return (_with_prefix(line, prefix) for line in found)
+class Naming(NamedTuple):
+    """How the sessions of a file are called: `prefix` stands before their ids; `only` is the id of the only one."""
+
+    prefix: str = ""
+    only: str | None = None
+
+    def of(self, line: Line) -> Line:
+        return line._replace(session_id=self.prefix + (line.session_id if self.only is None else self.only))
+
+
+AS_THEY_ARE = Naming()
+
+
+def read_sessions(file: Path, naming: Naming, max_bytes: int, *, leave_out: LeaveOut = say_nothing) -> Iterator[Line]:
+    """The sessions of a file, whatever its form. `leave_out` is told of rows that cannot be read."""
+    return map(naming.of, _lines(file, max_bytes, leave_out))
+
+
+def _lines(file: Path, max_bytes: int, leave_out: LeaveOut) -> Iterator[Line]:
+    if is_sqlite(file):
+        return read_sqlite(file, max_bytes=max_bytes, leave_out=leave_out)
+    names = _members(file)
+    if names is not None or is_foreign(file):
+        return read_json(sources_of(file, names), max_bytes=max_bytes)
+    if not looks_like_json(file):
+        raise ImportFormatError(str(file), f"is in no form that is read, which are: {TAKEN} ({page('formats')})")
+    return read_lines(file, max_bytes=max_bytes)
+
+
+def _members(file: Path) -> Sequence[str] | None:
+    try:
+        return members(file)
+    except UnreadableError as error:
+        raise ImportFormatError(str(file), str(error)) from None
 
 
 def _unread(file: Path, max_bytes: int) -> Iterator[tuple[str, Callable[[], Line]]]:
     """The ids of the sessions of a file, each with what reads the rest of it."""
-    if is_foreign(file):
-        return ((line.session_id, partial(_itself, line)) for line in read_foreign(file, max_bytes=max_bytes))
+    if is_sqlite(file) or _members(file) is not None or is_foreign(file):
+        return ((line.session_id, partial(_itself, line)) for line in _lines(file, max_bytes, say_nothing))
     return read_unread(file, max_bytes=max_bytes)
 
 
@@ -97,18 +144,27 @@ def _itself(line: Line) -> Line:
     return line
 
 
-def _with_prefix(line: Line, prefix: str) -> Line:
-    return line._replace(session_id=prefix + line.session_id)
-
-
-def check_files(files: Iterable[Path], limits: MessageLimits, *, prefix: str = "") -> tuple[FileSize, ...]:
-    """Raises `ImportFormatError` with the file and the line of the first thing that cannot be stored."""
+def check_files(
+    files: Iterable[Path], limits: MessageLimits, *, naming: Naming = AS_THEY_ARE, leave_out: LeaveOut = stop
+) -> tuple[FileSize, ...]:
+    """Raises `ImportFormatError` with the file and the line of the first thing that cannot be stored. `leave_out` is
+    told of rows of databases that cannot be read.
+    """
     seen: dict[str, str] = {}
-    return tuple(_check_file(file, limits, prefix, seen) for file in files)
+    return tuple(_check_file(file, limits, naming, leave_out, seen) for file in files)
 
 
-def _check_file(file: Path, limits: MessageLimits, prefix: str, seen: dict[str, str]) -> FileSize:
-    sizes = [check_line(line, limits, seen) for line in read_sessions(file, prefix, limits.max_session_bytes)]
+def _check_file(
+    file: Path, limits: MessageLimits, naming: Naming, leave_out: LeaveOut, seen: dict[str, str]
+) -> FileSize:
+    lines = read_sessions(file, naming, limits.max_session_bytes, leave_out=leave_out)
+    sizes: list[int] = []
+    for line in lines:
+        if naming.only is not None and sizes:
+            raise ImportFormatError(str(file), "holds 2 sessions or more: they cannot have one id, leave --session out")
+        sizes.append(check_line(line, limits, seen))
+        if len(sizes) > MOST_SESSIONS:
+            raise ImportFormatError(str(file), f"holds more than {MOST_SESSIONS} sessions: import it in parts")
     if not sizes:
         raise ImportFormatError(str(file), "holds no session")
     return FileSize(file=file, sessions=len(sizes), messages=sum(sizes))
@@ -129,16 +185,45 @@ def check_line(line: Line, limits: MessageLimits, seen: dict[str, str]) -> int:
     return len(line.messages)
 
 
+class Origin(NamedTuple):
+    """What is told of a session beside its messages."""
+
+    title: str | None
+    began_at: int | None
+
+
+Describe: TypeAlias = Callable[[str, Origin], Awaitable[object]]
+
+
+async def say_no_more(session_id: str, origin: Origin) -> None:
+    """For a log that keeps messages only."""
+
+
+LONGEST_TITLE = 200
+
+
+def _usable(title: str | None) -> str | None:
+    """A title in one line of printable characters."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in title or "").split())
+    return line[:LONGEST_TITLE] or None
+
+
 @dataclass(slots=True)
 class Portion:
     """Batches that are stored together, and how many messages of their sessions were stored before."""
 
     batches: list[AppendRequest] = field(default_factory=list[AppendRequest])
     present: int = 0
+    titles: dict[str, Origin] = field(default_factory=dict[str, Origin])
 
     @property
     def missing(self) -> int:
         return sum(len(batch.messages) for batch in self.batches)
+
+    def describe(self, line: Line) -> None:
+        began = next((each.created_at for each in line.messages if each.created_at is not None), None)
+        if line.title or began is not None:
+            self.titles[line.session_id] = Origin(title=_usable(line.title), began_at=began)
 
     def holds(self, session_id: str) -> bool:
         return bool(self.batches) and self.batches[-1].session_id == session_id
@@ -152,25 +237,29 @@ class Importer:
         manager: ConversationManager,
         *,
         user_id: str | None,
-        prefix: str = "",
+        naming: Naming = AS_THEY_ARE,
         batch: int = BATCH,
         max_bytes: int = UNLIMITED,
+        describe: Describe = say_no_more,
     ) -> None:
         self._manager = manager
         self._user_id = user_id
-        self._prefix = prefix
+        self._naming = naming
         self._batch = batch
         self._max_bytes = max_bytes
+        self._describe_one = describe
+        self.grown: dict[str, None] = {}
 
     async def compare(self, file: Path) -> None:
         """Raises `ImportFormatError` if the database holds something else under an id of the file; writes nothing."""
         for session_id, read in _unread(file, self._max_bytes):
-            if await self._is_known(self._prefix + session_id):
-                await self._present(_with_prefix(read(), self._prefix))
+            head = self._naming.of(Line("", session_id, (), tuple))
+            if await self._is_known(head.session_id):
+                await self._present(self._naming.of(read()))
 
     async def store(self, file: Path, advance: Advance) -> int:
-        """Store the messages that are missing; how many they were."""
-        return await self.store_lines(read_sessions(file, self._prefix, self._max_bytes), advance)
+        """Store the messages that are missing; how many they were. `grown` are the sessions that got some."""
+        return await self.store_lines(read_sessions(file, self._naming, self._max_bytes), advance)
 
     async def store_lines(self, lines: Iterable[Line], advance: Advance) -> int:
         """Store the messages of sessions that are missing; how many they were."""
@@ -178,6 +267,8 @@ class Importer:
         async with aclosing(one_ahead(self._portions(lines))) as portions:
             async for portion in portions:
                 await _all_of(map(self._manager.save_batch, portion.batches))
+                self.grown.update(dict.fromkeys(batch.session_id for batch in portion.batches))
+                await self._describe(portion.titles)
                 stored += portion.missing
                 advance(portion.present + portion.missing)
         return stored
@@ -196,17 +287,21 @@ class Importer:
                     portion = Portion()
                 batch = await self._prepared(line, position)
                 portion.batches.append(batch)
+                portion.describe(line)
                 position += len(batch.messages)
         yield portion
 
+    async def _describe(self, titles: Mapping[str, Origin]) -> None:
+        for session_id, origin in titles.items():
+            await self._describe_one(session_id, origin)
+
     async def _prepared(self, line: Line, position: int) -> AppendRequest:
         end = position - position % self._batch + self._batch
-        return await self._manager.prepare_batch(
-            line.session_id,
-            line.messages[position:end],
-            user_id=self._user_id,
-            idempotency_key=f"import:{position}",
+        given = line.messages[position:end]
+        batch = await self._manager.prepare_batch(
+            line.session_id, given, user_id=self._user_id, idempotency_key=f"import:{position}"
         )
+        return as_it_happened(batch, given)
 
     async def _is_known(self, session_id: str) -> bool:
         try:
@@ -226,6 +321,16 @@ class Importer:
                 raise ImportFormatError(line.where, problem)
             count += 1
         return count
+
+
+def as_it_happened(batch: AppendRequest, given: Sequence[Message]) -> AppendRequest:
+    """`batch` with the times of the messages that were given, none where none is known: an import is no event."""
+    messages = tuple(
+        replace(message, created_at=original.created_at)
+        for message, original in zip(batch.messages, given, strict=True)
+    )
+    last = next((each.created_at for each in reversed(given) if each.created_at is not None), batch.now)
+    return replace(batch, messages=messages, now=max(0, min(batch.now, last)))
 
 
 async def one_ahead(steps: AsyncGenerator[T]) -> AsyncGenerator[T]:
@@ -249,6 +354,5 @@ async def _all_of(works: Iterable[Awaitable[object]]) -> None:
 
 
 def _is_same(stored: Message, given: Message) -> bool:
-    """Whether `stored` was made from `given`, which may leave the time to the store."""
-    at = None if given.created_at is None else stored.created_at
-    return replace(stored, created_at=at, seq=None, message_id=None, token_count=None, tokenizer=None) == given
+    """Whether `stored` was made from `given`."""
+    return replace(stored, seq=None, message_id=None, token_count=None, tokenizer=None) == given

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import anyio
 import uvicorn
 
-from reactor_memory.errors import ConfigurationError
 from reactor_memory.memory import open_memory
 from reactor_memory.studio.app import create_app
 from reactor_memory.studio.doorkeeper import Doorkeeper
+from reactor_memory.studio.hosts import bound
 from reactor_memory.studio.measuring import Evaluations
 from reactor_memory.studio.rendering import Pages
 from reactor_memory.studio.studio import Studio
 from reactor_memory.wiring.settings import Settings
-
-HOST = "127.0.0.1"
 
 
 async def run(
@@ -35,12 +32,13 @@ async def run(
 
     Raises `ConfigurationError` if the port is taken, and `StoreError` if the database cannot be opened.
     """
-    with closing(_listening(port)) as listener:
+    host, listener = bound(port)
+    with closing(listener):
         async with open_memory(settings) as memory, anyio.create_task_group() as tasks:
             pages = Pages(store=store, writes=writes, differences=differences)
             studio = Studio(memory=memory, pages=pages, writes=writes, evaluations=Evaluations(tasks))
-            taken = listener.getsockname()[1]
-            doorkeeper = Doorkeeper(create_app(studio), frozenset({f"{HOST}:{taken}", f"localhost:{taken}"}))
+            name = f"{host}:{listener.getsockname()[1]}"
+            doorkeeper = Doorkeeper(create_app(studio), name)
             config = uvicorn.Config(
                 doorkeeper,
                 ws="none",
@@ -49,13 +47,6 @@ async def run(
                 server_header=False,
                 timeout_graceful_shutdown=2,
             )
-            ready(f"http://{HOST}:{taken}{doorkeeper.entry}")
+            ready(f"http://{name}{doorkeeper.entry}")
             await uvicorn.Server(config).serve(sockets=[listener])
             tasks.cancel_scope.cancel()
-
-
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server((HOST, port))
-    except OSError:
-        raise ConfigurationError("--port", f"{port} is taken: name another, or 0 for a free one") from None

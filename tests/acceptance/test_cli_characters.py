@@ -1,0 +1,162 @@
+"""No command fails for what a terminal, a pipe or a file can hold: every command that prints, under each encoding."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from reactor_memory.cli import commands, main
+from reactor_memory.cli.characters import json_for_stdout
+from reactor_memory.models import Message
+from tests.acceptance.conftest import CHECKOUT, Run, write_sessions
+
+TEXTS = [
+    "Grüße 🦊 你好: my order number is A-1042 — “quoted”, 5 € → done…",
+    "Naïve café, 12 µs",
+    "My sister’s name is Zoë \N{RIGHT-TO-LEFT MARK} and she lives in Łódź.",
+]
+SESSION = "größe-🦊"
+ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-8")
+PRINTED = {
+    "sessions": [[], ["--json"]],
+    "show": [[SESSION], [SESSION, "--json"]],
+    "context": [[SESSION], [SESSION, "--json"], [SESSION, "--why"], [SESSION, "--turn", "1"]],
+    "search": [[SESSION, "order"], [SESSION, "order", "--json"]],
+    "summarize": [[SESSION], [SESSION, "--json"]],
+    "facts": [[SESSION], [SESSION, "--json"]],
+    "pin": [[SESSION, "--seq", "1"]],
+    "pins": [[SESSION], [SESSION, "--json"]],
+    "unpin": [[SESSION, "--seq", "1"]],
+    "correct": [[SESSION, "ü", "--fact", "ß", "ß"]],
+    "retract": [[SESSION, "--fact", "ß", "ß"]],
+    "export": [[SESSION]],
+    "archive": [[SESSION, "--until", "1"]],
+    "restore": [[SESSION]],
+    "fork": [[SESSION, "--at", "2"]],
+    "doctor": [[], ["--settings"], ["--json"]],
+    "migrate": [[]],
+    "prune": [["--older-than", "1h"]],
+    "keys": [["list"], ["revoke", "ü"]],
+    "erase": [[SESSION, "--seq", "1", "--yes"]],
+    "delete": [["nobody-ü", "--yes"], [SESSION, "--yes"]],
+}
+"""Every one prints, or refuses; none of them ends with a traceback."""
+
+ELSEWHERE = {"demo", "eval", "chat", "import", "copy", "bench"}
+"""Tried below, or by the same way out."""
+SERVING = {"serve", "studio", "mcp", "worker"}
+
+
+@pytest.fixture
+def store(run: Run, folder: Path) -> None:
+    messages = [Message.user(TEXTS[number % len(TEXTS)]) for number in range(12)]
+    run("import", write_sessions(folder / "ü.jsonl", {SESSION: messages}))
+
+
+class Printed(NamedTuple):
+    code: int | str | None
+    out: str
+    err: str
+
+
+@pytest.fixture
+def under(monkeypatch: pytest.MonkeyPatch) -> Under:
+    return Under(monkeypatch)
+
+
+class Under:
+    """Runs a command whose output has an encoding."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+
+    def __call__(self, encoding: str, *arguments: str) -> Printed:
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True) for _ in range(2))
+        with self._patch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            with pytest.raises(SystemExit) as ended:
+                main(arguments)
+        texts = (stream.buffer.getvalue().decode(encoding) for stream in (out, err))  # type: ignore[attr-defined]
+        return Printed(ended.value.code, *texts)
+
+
+def test_all_commands_print_under_every_encoding(store: None, under: Under) -> None:
+    for name, calls in PRINTED.items():
+        for encoding in ENCODINGS if name in ("show", "context") else ENCODINGS[:1]:
+            for call in calls:
+                done = under(encoding, name, *call)
+                assert done.code in (0, 1, 2), (name, call, encoding)
+                assert (done.code == 2) == done.err.startswith("error: "), (name, call, encoding, done)
+                if "--json" in call:
+                    json.loads(done.out)
+
+
+def test_every_command_is_tried() -> None:
+    assert PRINTED.keys() | ELSEWHERE | SERVING == set(commands.list_commands(None))  # type: ignore[arg-type]
+
+
+def test_long_outputs_and_chat_print_in_ascii(folder: Path, under: Under, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_sessions(folder / "talk.jsonl", {SESSION: [Message.user(text) for text in TEXTS]})
+    assert under("ascii", "demo", str(file)).code == 0
+    assert under("ascii", "import", str(file)).code == 0
+    for call in (["copy", "reactor-memory.db", "copy.db"], ["eval", str(file), "--budgets", "300"]):
+        done = under("ascii", *call)
+        assert done.code == 0, done
+    assert json.loads(under("ascii", "eval", str(file), "--budgets", "300", "--json", "-").out)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXTS[0]}\n/facts\n/context\n"))
+    assert under("ascii", "chat", "talk").code == 0
+
+
+def test_json_keeps_every_character_in_ascii(store: None, under: Under) -> None:
+    for encoding in ENCODINGS:
+        shown = json.loads(under(encoding, "show", SESSION, "--json").out)
+        assert shown["session"]["session_id"] == SESSION
+        assert [each["content"] for each in shown["messages"][:2]] == TEXTS[:2]
+        exported = json.loads(under(encoding, "export", SESSION).out)
+        assert exported["messages"][0]["content"] == TEXTS[0]
+
+
+def test_a_reader_gets_lookalikes_of_punctuation(store: None, under: Under) -> None:
+    shown = under("ascii", "show", SESSION).out
+    assert 'Gr??e ? ??: my order number is A-1042 - "quoted", 5 EUR -> done...' in shown
+    assert TEXTS[0] in under("utf-8", "show", SESSION).out
+    assert "Grüße" in under("latin-1", "show", SESSION).out
+
+
+def test_utf_8_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="UTF8"))
+    assert json_for_stdout('"ü"') == '"ü"'
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
+    assert json_for_stdout('"ü🦊"') == r'"\u00fc\ud83e\udd8a"'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "variables",
+    [
+        pytest.param({"PYTHONIOENCODING": "cp1252"}, id="windows"),
+        pytest.param({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, id="posix"),
+    ],
+)
+def test_redirected_processes_print_too(folder: Path, variables: dict[str, str]) -> None:
+    file = write_sessions(folder / "talk.jsonl", {"talk": [Message.user(text) for text in TEXTS]})
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), **variables}
+    with (folder / "printed").open("wb") as printed:
+        done = subprocess.run(
+            [sys.executable, "-m", "reactor_memory", "demo", str(file)],
+            stdout=printed,
+            stderr=subprocess.PIPE,
+            env=environment,
+            timeout=120,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"A long conversation" in (folder / "printed").read_bytes()

@@ -1,0 +1,74 @@
+"""Where no memory tells what was said, the budget decides how much of it is shown, and no count of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reactor_memory import Memory, Message, Settings, open_memory
+from reactor_memory.core.context.verification import verify
+from reactor_memory.errors import SummarizationError
+from reactor_memory.models.ledger import Extraction
+
+pytestmark = pytest.mark.anyio
+
+
+class Unreachable:
+    """A `Summarizer` that fails, as one does whose provider is down."""
+
+    name = "unreachable"
+    prompt_version = "1"
+
+    async def summarize(self, messages: Sequence[Message], **_: Any) -> Extraction:
+        raise SummarizationError("unavailable", "the provider is down")
+
+
+def settings(strategy: str, **sections: Any) -> Settings:
+    return Settings(store={"url": "memory://"}, history={"strategy": strategy}, **sections)
+
+
+async def shown(memory: Memory, count: int, budget: int | None = None) -> list[int]:
+    for first in range(0, count, 2):
+        said = [Message.user(f"How is {first}?"), Message.assistant(f"Well, says {first}.")]
+        await memory.save_history("s", said)
+    context = await memory.load_history("s", budget=budget)
+    assert verify(context, count=memory.container.message_counter().counted) == []
+    return [
+        message.seq or 0
+        for part, message in zip(context.report.parts, context.messages, strict=True)
+        if part == "window"
+    ]
+
+
+async def test_tiers_that_are_off_show_what_the_budget_holds() -> None:
+    async with open_memory(settings("progressive", tiers={"auto_summarize": False})) as memory:
+        assert await shown(memory, 400) == list(range(1, 401))
+
+
+async def test_a_short_session_is_whole_whatever_take_last_would_keep() -> None:
+    sections: dict[str, Any] = {"summary": {"trigger_message_count": 100}}
+    async with open_memory(settings("auto", **sections)) as memory:
+        assert await shown(memory, 60) == list(range(1, 61))
+
+
+async def test_take_last_without_budget_keeps_its_count() -> None:
+    async with open_memory(settings("take_last")) as memory:
+        assert await shown(memory, 60) == list(range(41, 61))
+
+
+async def test_take_last_with_a_budget_fills_it() -> None:
+    async with open_memory(settings("take_last")) as memory:
+        assert await shown(memory, 60, budget=4_000) == list(range(1, 61))
+
+
+async def test_a_forced_count_holds_beside_a_budget() -> None:
+    async with open_memory(settings("take_last", context={"window_growth": "messages"})) as memory:
+        assert await shown(memory, 60, budget=4_000) == list(range(41, 61))
+
+
+async def test_without_any_summary_the_window_grows_by_tokens() -> None:
+    async with open_memory(settings("hierarchical", background={"enabled": False})) as memory:
+        memory.container.summarizer.override(Unreachable())
+        assert len(await shown(memory, 200)) > 150

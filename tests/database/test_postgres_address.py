@@ -1,0 +1,103 @@
+"""A connection that is not made: the error says to where and why, and nothing secret."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from reactor_memory.database.postgres_address import UNKNOWN, place_of
+from reactor_memory.database.postgres_errors import unconnected
+from reactor_memory.errors import StoreUnavailableError
+from reactor_memory.memory import open_memory
+from reactor_memory.wiring.settings import Settings
+from tests.scenes.tables import each_row
+
+
+@each_row(
+    "dsn, place",
+    [
+        ("postgresql://me:s3cret@db.example:6543/shop", 'db.example:6543, database "shop"'),
+        ("postgresql://me:s3cret@db.example/shop", 'db.example:5432, database "shop"'),
+        ("postgresql://db.example", "db.example:5432, database of the user's name"),
+        ("postgresql://me:s3cret@[::1]/shop", '[::1]:5432, database "shop"'),
+        ("postgresql://me:s3cret@a:1,b/shop", 'a:1, b:5432, database "shop"'),
+        ("postgresql:///shop?host=/run/pg&password=s3cret", '/run/pg, database "shop"'),
+        ("postgresql:///shop?password=s3cret", 'the host of PGHOST or this machine, database "shop"'),
+        ("postgresql://me:p@s3cret@db/shop", 'db:5432, database "shop"'),
+        ("postgresql://me:s3/cret@db/shop", UNKNOWN),
+        ("postgresql://me:s3?cret@db/shop", UNKNOWN),
+        ("postgresql://me:s3#cret@db/shop", UNKNOWN),
+        ("postgresql://[s3cret", UNKNOWN),
+    ],
+)
+def test_a_place_names_host_port_and_database_alone(dsn: str, place: str) -> None:
+    assert place_of(dsn) == place
+    assert "cret" not in place
+
+
+@each_row(
+    "error, why",
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "s3cret"), "the connection was refused; start PostgreSQL there"),
+        (OSError("Multiple exceptions: [Errno 111] Connect call failed, [Errno 111]"), "the connection was refused"),
+        (socket.gaierror(-2, "s3cret"), "the host is unknown; correct it in store.url"),
+        (TimeoutError("s3cret"), "no answer within 4 s; check host, port and firewall"),
+        (ssl.SSLError("s3cret"), "SSL failed; check the certificate"),
+        (ConnectionError("server rejected SSL upgrade"), "SSL failed"),
+        (FileNotFoundError(errno.ENOENT, "s3cret"), "there is no socket; start PostgreSQL"),
+        (OSError(errno.EHOSTUNREACH, "s3cret"), "No route to host; check that it runs"),
+    ],
+)
+def test_every_reason_has_its_remedy(error: Exception, why: str) -> None:
+    told = str(unconnected(error, "postgresql://me:s3cret@db/shop", 4))
+    assert told.startswith(f'store: the database cannot be reached: db:5432, database "shop": {why}')
+    assert "s3cret" not in told
+
+
+async def failure_of(url: str) -> str:
+    settings = Settings(store={"url": url, "timeout_seconds": 2.0})  # type: ignore[arg-type]
+    with pytest.raises(StoreUnavailableError) as failed:
+        async with open_memory(settings):
+            pass
+    return str(failed.value)
+
+
+@pytest.mark.anyio
+async def test_a_server_that_says_nothing_is_named() -> None:
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        port = mute.getsockname()[1]
+        told = await failure_of(f"postgresql://me:s3cret@127.0.0.1:{port}/shop")
+    assert told.startswith(
+        f'store: the database cannot be reached: 127.0.0.1:{port}, database "shop": no answer within 1.6 s'
+    )
+
+
+@pytest.mark.anyio
+async def test_a_closed_port_is_named() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    told = await failure_of(f"postgresql://127.0.0.1:{port}/shop")
+    assert f'127.0.0.1:{port}, database "shop": the connection was refused' in told
+
+
+@pytest.mark.anyio
+@pytest.mark.postgres
+async def test_what_the_server_lacks_is_named(postgres_dsn: str) -> None:
+    parts = urlsplit(postgres_dsn)
+    missing = urlunsplit(parts._replace(path="/no_such_shop"))
+    told = await failure_of(missing)
+    assert told.startswith("store: the database does not exist: ")
+    assert told.endswith('database "no_such_shop"; create it, or correct the name in store.url')
+    stranger = urlunsplit(parts._replace(netloc=f"stranger:s3cret@{parts.netloc.rpartition('@')[2]}"))
+    told = await failure_of(stranger)
+    assert "the database refused the login: " in told
+    assert "check user and password" in told
+    assert "stranger" not in told
+    assert "s3cret" not in told

@@ -1,0 +1,96 @@
+"""A question is heard in every language that has data, a statement is not taken for one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor_memory.text.asking import MAX_TAIL, asks
+from tests.scenes.tables import each_row
+
+
+@each_row(
+    "text",
+    [
+        "Who serviced the boiler?",
+        "what was my order number",
+        "hi, where did we put it",
+        "the code you told me last time",
+        "wo war das nochmal",
+        "où est la clé",
+        "cuándo es la cita",
+        "qual era o código",
+        "quando è l'appuntamento",
+        "wanneer was de afspraak",
+        "när är mötet",
+        "mikor van a találkozó",
+        "hvornår er mødet",
+        "когда у меня встреча",
+        "коли зустріч",
+        "gdzie jest klucz",
+        "toplantı saat kaçta",
+        "arabayı servise götürdüm mü",
+        "kapan rapat kita",
+        "cuộc họp khi nào",
+        "متى الموعد",
+        "قرار ما کی است",
+        "מתי הפגישה",
+        "मेरी बैठक कब है",
+        "내 약속이 언제였지",
+        "예약이 내일인가요",
+        "予約はいつですか",
+        "会议是什么时候",
+        "我上次说的那家店",
+        "นัดวันไหน",
+        "πότε είναι το ραντεβού",
+        "Το κλειδί;",
+        "որտե՞ղ է",
+        "እንዴት ነህ፧",
+        "何時でした？",
+        "أين؟",
+        "Book like last time please",
+    ],
+)
+def test_questions_and_what_points_back(text: str) -> None:
+    assert asks(text)
+
+
+@each_row(
+    "text",
+    [
+        "",
+        "ok",
+        "Thanks, that is great.",
+        "I went to the shop and bought a bike",
+        "see https://example.com/?q=1",
+        "const found = x?.y ?? z",
+        "was great",
+        "Danke, das passt",
+        "Ich fahre morgen nach Berlin.",
+        "Merci beaucoup",
+        "Je pars demain à Paris",
+        "Mañana voy a Madrid",
+        "Спасибо, отлично",
+        "好的，谢谢",
+        "明天我去北京",
+        "ありがとうございます",
+        "明日東京に行きます",
+        "내일 서울에 가요",
+        "teşekkürler, çok iyi",
+        "شكرا جزيلا",
+        "תודה רבה",
+        "धन्यवाद",
+    ],
+)
+def test_statements(text: str) -> None:
+    assert not asks(text)
+
+
+def test_only_the_end_of_a_long_text_asks() -> None:
+    assert asks("line\n" * 1_000 + "Is that right?")
+    assert not asks("Is that right? " + "word " * MAX_TAIL)
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_no_text_is_too_strange(text: str) -> None:
+    assert asks(text) in (True, False)
