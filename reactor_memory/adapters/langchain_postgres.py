@@ -75,10 +75,10 @@ async def import_chat_history(
 
     All sessions of the table, or those in `session_ids`. The table does not say whose they are: `user_of` does, given
     the id (else they belong to nobody). Times are kept; those of a column without a time zone are in `timezone`. A row
-    with a message of another type, such as RemoveMessage, is left out and named; with `strict` it ends the import.
-    Whatever interrupted it, run it again: it goes on behind the
-    last row that was stored, and rows that were added since follow. What was erased from the log stays erased; if all
-    of a session was, delete its rows of the table, too.
+    with a message of another type, such as RemoveMessage, is left out and named; with `strict` all rows are read first,
+    and such a row ends the import before anything is stored. Whatever interrupted it, run it again: it goes on behind
+    the last row that was stored, and rows that were added since follow. What was erased from the log stays erased; if
+    all of a session was, delete its rows of the table, too.
 
     Raises `ImportFormatError` for a row that holds no message, naming its id, `StoreUnavailableError` if the database
     cannot be read, and what `save_history` raises.
@@ -86,6 +86,8 @@ async def import_chat_history(
     crossing = Crossing(memory.loop)
     async with _connected(url) as connection:
         ids = session_ids if session_ids is not None else await _session_ids(connection, table)
+        if strict:
+            await _check(connection, table, ids)
         for session_id in ids:
             user_id = user_of(session_id) if user_of is not None else None
             present, last_row = await crossing.acall(partial(_present, memory, session_id, user_id))
@@ -167,6 +169,13 @@ async def _session_ids(connection: Any, table: str) -> list[str]:
         f"SELECT session_id::text FROM {_quoted(table)} GROUP BY session_id ORDER BY min(id)"  # noqa: S608
     )
     return [row[0] for row in rows]
+
+
+async def _check(connection: Any, table: str, session_ids: Sequence[str]) -> None:
+    """Raises for the first row that would be left out, or holds no message."""
+    for session_id in session_ids:
+        async for _ in _batches(connection, table, session_id, after=0, timezone=UTC, strict=True):
+            pass
 
 
 async def _batches(

@@ -19,6 +19,7 @@ from reactor_memory.errors import InvalidInputError
 pytestmark = pytest.mark.anyio
 
 MOST_TIMES_THEIRS = 3
+ATTEMPTS = 5
 ROUNDS = 10
 KEYS = 100
 
@@ -105,19 +106,20 @@ async def test_answers_of_equal_calls_are_not_shared(memory: Memory) -> None:
 
 @pytest.mark.slow
 async def test_many_calls_cost_a_small_multiple_of_those_of_langgraph(tmp_path: Path) -> None:
-    ratios: list[float] = []
-    for attempt in range(5):
+    """The best of several each: what else the machine does makes a run dearer, never cheaper."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    for attempt in range(ATTEMPTS):
         settings = Settings(store={"url": f"sqlite:///{tmp_path}/ours{attempt}.db"})  # pyright: ignore
         async with (
             open_memory(settings) as memory,
-            AsyncSqliteStore.from_conn_string(f"{tmp_path}/theirs{attempt}.db") as theirs,
+            AsyncSqliteStore.from_conn_string(f"{tmp_path}/theirs{attempt}.db") as store,
         ):
-            await theirs.setup()
-            ours_took = await processor_seconds(ReactorMemoryStore(memory))
-            theirs_took = await processor_seconds(theirs)
-            print(f"ours {ours_took:.2f} s, theirs {theirs_took:.2f} s")
-            ratios.append(ours_took / theirs_took)
-    assert min(ratios) < MOST_TIMES_THEIRS
+            await store.setup()
+            ours.append(await processor_seconds(ReactorMemoryStore(memory)))
+            theirs.append(await processor_seconds(store))
+    print(f"ours {min(ours):.2f} s, theirs {min(theirs):.2f} s")
+    assert min(ours) < MOST_TIMES_THEIRS * min(theirs)
 
 
 async def processor_seconds(store: BaseStore) -> float:
