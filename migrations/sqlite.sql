@@ -195,11 +195,26 @@ CREATE TABLE recall_ranges (
     conversation_id TEXT NOT NULL, 
     start_seq BIGINT NOT NULL, 
     end_seq BIGINT NOT NULL, 
+    number BIGINT NOT NULL, 
+    version BIGINT NOT NULL, 
     CONSTRAINT recall_ranges_pkey PRIMARY KEY (group_id, conversation_id)
 )
  WITHOUT ROWID;
 
-CREATE VIRTUAL TABLE recall_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, seq UNINDEXED, anchor UNINDEXED, turn_start UNINDEXED, turn_end UNINDEXED, length UNINDEXED, terms, tokenize = 'ascii', detail = none, columnsize = 0);
+CREATE INDEX recall_ranges_by_number ON recall_ranges (number);
+
+CREATE TABLE recall_passages (
+    place BIGINT NOT NULL, 
+    end_seq BIGINT NOT NULL, 
+    start_at BIGINT NOT NULL, 
+    end_at BIGINT NOT NULL, 
+    call_seq BIGINT NOT NULL, 
+    tokens BIGINT NOT NULL, 
+    terms TEXT NOT NULL, 
+    CONSTRAINT recall_passages_pkey PRIMARY KEY (place)
+);
+
+CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = 'recall_passages', content_rowid = 'place', tokenize = 'ascii', detail = none, columnsize = 0);
 
 CREATE TABLE pins (
     group_id TEXT NOT NULL, 

@@ -30,7 +30,7 @@ def upgrade() -> None:
     _summary_spending()
     _fact_corrections()
     _recall_ranges()
-    _recall_entries()
+    _recall_passages()
     _pins()
     _range_summaries()
     _long_term_notes()
@@ -289,40 +289,49 @@ def _fact_corrections() -> None:
 
 
 def _recall_ranges() -> None:
-    """The run of messages of each conversation that its index holds."""
+    """The run of messages of each conversation that its index holds, and the version of the analyzer that made it.
+
+    `number`: on SQLite, what the places of its passages begin with.
+    """
     op.create_table(
         "recall_ranges",
         _id("group_id"),
         _id("conversation_id"),
         _number("start_seq"),
         _number("end_seq"),
+        _number("number"),
+        _number("version"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="recall_ranges_pkey"),
         sqlite_with_rowid=False,
     )
+    op.create_index("recall_ranges_by_number", "recall_ranges", ["number"])
 
 
-def _recall_entries() -> None:
-    """Full text: FTS5 on SQLite, a `tsvector` on PostgreSQL. The terms come ready made, so neither takes them apart."""
+def _recall_passages() -> None:
+    """Where passages begin and end, and their terms: no text a second time.
+
+    On SQLite the place of a passage begins with the number of its conversation, and full text keeps no copy of the
+    terms. The terms come ready made, so neither engine takes them apart.
+    """
+    columns = [_number(name) for name in ("place", "end_seq", "start_at", "end_at", "call_seq", "tokens")]
     if op.get_context().dialect.name == "sqlite":
+        op.create_table(
+            "recall_passages", *columns, _text("terms"), sa.PrimaryKeyConstraint("place", name="recall_passages_pkey")
+        )
         op.execute(
-            "CREATE VIRTUAL TABLE recall_entries USING fts5(group_id UNINDEXED, conversation_id UNINDEXED, "
-            "seq UNINDEXED, anchor UNINDEXED, turn_start UNINDEXED, turn_end UNINDEXED, length UNINDEXED, terms, "
+            "CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = 'recall_passages', content_rowid = 'place', "
             "tokenize = 'ascii', detail = none, columnsize = 0)"
         )
         return
     op.create_table(
-        "recall_entries",
+        "recall_passages",
         _id("group_id"),
         _id("conversation_id"),
-        _number("seq"),
-        _text("anchor"),
-        _number("turn_start"),
-        _number("turn_end"),
-        _number("length"),
+        *columns,
         sa.Column("terms", postgresql.TSVECTOR(), nullable=False),
-        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", "anchor", name="recall_entries_pkey"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "place", name="recall_passages_pkey"),
     )
-    op.create_index("recall_entries_by_term", "recall_entries", ["terms"], postgresql_using="gin")
+    op.create_index("recall_passages_by_term", "recall_passages", ["terms"], postgresql_using="gin")
 
 
 def _pins() -> None:
@@ -626,7 +635,7 @@ CONTENT = {
     "context_layouts": "fact_lines narrative",
     "load_records": "query current_sha256 shown",
     "fact_corrections": "anchor key value",
-    "recall_entries": "anchor terms",
+    "recall_passages": "terms",
     "range_summaries": "text",
     "long_term_notes": "notes",
     "items": "value terms",

@@ -57,9 +57,6 @@ NOTES_KEY = "notes"
 NOBODY = "%"
 """The label of a session that has no owner; no other label becomes this one."""
 
-MOST_HITS = 200
-"""So many hits of a search in a session are looked at for facts."""
-
 MOST_SEARCHES = 50
 """So many are done in one call to the database, which has one deadline."""
 
@@ -400,7 +397,7 @@ class _Facts:
         found = [SearchItem(**fields) for fields in await self._items(op.namespace_prefix)]
         items = [item for item in found if matches(item.value, op.filter)]
         if op.query and items:
-            items = await self._recalled(items, op.query)
+            items = [item for item in _ranked(items, op.query) if item.score]
         return _page(items, op)
 
     def check(self, op: PutOp) -> None:
@@ -416,14 +413,6 @@ class _Facts:
             return []
         facts = await self._memory.facts.list(self._session_id, user_id=self._user_id)
         return [_fields_of_fact(fact, session, namespace) for fact in facts if fact.verified]
-
-    async def _recalled(self, items: Sequence[SearchItem], query: str) -> list[SearchItem]:
-        hits = await self._memory.recall(self._session_id, query, user_id=self._user_id, limit=MOST_HITS)
-        scores = {hit.anchor: hit.score for hit in reversed(hits) if hit.anchor}
-        found = [item for item in items if item.value["anchor"] in scores]
-        for item in found:
-            item.score = scores[item.value["anchor"]]
-        return sorted(found, key=lambda item: -(item.score or 0.0))
 
 
 def _fields_of_fact(fact: Fact, session: Session, namespace: Namespace) -> dict[str, Any]:

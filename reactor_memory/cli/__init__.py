@@ -36,7 +36,7 @@ commands = LazyGroup(
         "sessions": Lazy("reactor_memory.cli.sessions:sessions", "List sessions, newest activity first."),
         "show": Lazy("reactor_memory.cli.sessions:show", "Print the messages of a session."),
         "context": Lazy("reactor_memory.cli.memory:context", "Print what the model would see next, and why."),
-        "search": Lazy("reactor_memory.cli.memory:search", "Find messages and facts of a session by their words."),
+        "search": Lazy("reactor_memory.cli.memory:search", "Find passages of a session by their words."),
         "facts": Lazy("reactor_memory.cli.memory:facts", "Print the facts that were found in a session."),
         "correct": Lazy("reactor_memory.cli.correct:correct", "Say what a fact of a session really is."),
         "retract": Lazy("reactor_memory.cli.correct:retract", "Say that a fact of a session is none."),

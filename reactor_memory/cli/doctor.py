@@ -32,7 +32,7 @@ SELECTED_BY = {
     "chat_model": "chat.provider",
     "token_counter": "tokens.counter",
     "strategy": "history.strategy",
-    "recall_index": "context.recall_index",
+    "recall_index": "recall.index",
     "redactor": "redactor",
     "memory_management": "chat_memory.strategy",
     "embedder": "search.embedder",

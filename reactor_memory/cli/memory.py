@@ -141,7 +141,7 @@ async def _explain(invocation: Invocation, seq: int | None, fact: tuple[str, str
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many hits.")
 @with_common_options
 async def search(invocation: Invocation, query: str, limit: int) -> None:
-    """Find messages and facts of a session by their words, the best first."""
+    """Find passages of a session by their words, the best first."""
     from reactor_memory.cli import tables
 
     async with invocation.memory() as memory:

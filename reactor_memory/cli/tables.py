@@ -213,9 +213,9 @@ def fact_value(traced: TracedFact) -> JsonObject:
 def search_hits(found: Sequence[SearchHit]) -> RenderableType:
     if not found:
         return "nothing found"
-    made = table("message", "kind", "text", right=("message",))
+    made = table("score", "passage", right=("score",))
     for hit in found:
-        made.add_row(str(hit.seq), "fact" if hit.anchor else "message", printable(_excerpt(hit.text)))
+        made.add_row(f"{hit.score:.1f}", printable(_excerpt(hit.text)))
     return made
 
 

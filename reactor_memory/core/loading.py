@@ -79,7 +79,7 @@ class Loaded(Value, frozen=True, kw_only=True):
 
 
 class Recall(Protocol):
-    """Brings back messages and facts that a context does not show. It raises nothing: a load does without it."""
+    """Brings back passages that a context does not show. It raises nothing: a load does without it."""
 
     async def added(
         self,
@@ -90,13 +90,13 @@ class Recall(Protocol):
         draft: Draft,
         context: Callable[[Sequence[Message]], Awaitable[Context]],
     ) -> Draft:
-        """`draft` with what answers `query`, or without one (None) what `current` names and `draft` does not show; the
+        """`draft` with what answers `query`, or without one (None) what `current` asks and `draft` does not show; the
         same draft if there is nothing. `context` gives the context of `draft` with the turn so far.
         """
         ...
 
     async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
-        """The messages and the facts that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
+        """The passages that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
         ...
 
 
@@ -419,7 +419,7 @@ class ContextLoader:
         return self._counter.of(message) + self._options.limits.overhead
 
     async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
-        """The messages and facts of the session that answer `text`, best first."""
+        """The passages of the session that answer `text`, best first."""
         return await self._recall().search(text, session, user_id, limit=limit)
 
     # -- recall -------------------------------------------------------------------------------------------------
@@ -438,9 +438,7 @@ class ContextLoader:
         except DAMAGE as damage:
             self._tell(session.session_id, "recall", damage)
             draft = _with_remark(loaded.draft, "recall")
-        if draft is loaded.draft:
-            return loaded
-        return msgspec.structs.replace(loaded, draft=_readable_by(request.reader_id, draft))
+        return loaded if draft is loaded.draft else msgspec.structs.replace(loaded, draft=draft)
 
 
 def _with_leading(draft: Draft, leading: Sequence[Message]) -> Draft:
@@ -463,18 +461,12 @@ def _readable_by(reader_id: str | None, draft: Draft) -> Draft:
 
     Where the window begins is decided with them, so that it is the same for all readers.
     """
-    earlier = draft.earlier
-    found = (*draft.leading, *draft.window, *(earlier.messages if earlier else ()))
-    if reader_id is None or not any(map(is_kept_by_author, found)):
+    if reader_id is None or not any(map(is_kept_by_author, (*draft.leading, *draft.window))):
         return draft
     leading, window = _of_reader(reader_id, draft.leading), _of_reader(reader_id, draft.window)
-    if earlier:
-        earlier = msgspec.structs.replace(earlier, messages=_of_reader(reader_id, earlier.messages))
     hidden = len(draft.window) - len(window)
     remark = (f"messages of the window that other agents keep for themselves: {hidden}",) if hidden else ()
-    return msgspec.structs.replace(
-        draft, leading=leading, window=window, earlier=earlier, remarks=(*draft.remarks, *remark)
-    )
+    return msgspec.structs.replace(draft, leading=leading, window=window, remarks=(*draft.remarks, *remark))
 
 
 def _of_reader(reader_id: str, messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -344,7 +344,7 @@ class ConversationManager:
     async def search(
         self, session_id: str, query: str, *, user_id: str | None = None, limit: int = 20
     ) -> tuple[SearchHit, ...]:
-        """The messages and facts of the session that share words with `query`, the best first."""
+        """The passages of the session that share words with `query`, the best first."""
         session = await self.get_session(session_id, user_id=user_id)
         check_position("limit", limit, least=1)
         check_is_text("query", query)

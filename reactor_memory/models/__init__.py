@@ -222,12 +222,12 @@ PinTarget: TypeAlias = int | tuple[str, str]
 
 
 class SearchHit(Value, frozen=True, kw_only=True):
-    """Something that a search found: message `seq`, or with an `anchor` the facts that were recorded about it.
+    """A passage that a search found, in the messages `seq` to `end_seq`. `text` begins with where it stands.
 
     `score` says how much better it answers than other hits of the same search.
     """
 
     seq: int
+    end_seq: int
     text: str
     score: float
-    anchor: str = ""

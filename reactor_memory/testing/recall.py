@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reactor_memory.features.recall.entries import part_of
-from reactor_memory.models import Message
+from reactor_memory.features.recall.passages import passages_of
+from reactor_memory.models import BranchRange, Message, ToolCall
 from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
-from reactor_memory.models.ledger import Fact
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages
-from reactor_memory.testing.summary_recording import MINUTE, Store, claimed, segment, session_of
-from reactor_memory.text.analyzer import terms
+from reactor_memory.testing.summary_recording import MINUTE, Store, claimed, session_of
+from reactor_memory.text.analyzer import beginnings, query_words
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import RecallIndex
@@ -26,33 +25,48 @@ def talk(*texts: str, start: int = 1) -> tuple[Message, ...]:
     return tuple(make[seq % 2](text, seq=seq) for seq, text in enumerate(texts, start=start))
 
 
-def part(owner: str, messages: Sequence[Message], facts: Sequence[Fact] = ()) -> IndexPart:
-    return part_of(segment(owner, messages[0].seq or 1, messages[-1].seq or 1), messages, facts)
+def part(owner: str, messages: Sequence[Message]) -> IndexPart:
+    """The messages as an indexer gives them to an index."""
+    return IndexPart(
+        conversation_id=owner,
+        start_seq=messages[0].seq or 1,
+        end_seq=messages[-1].seq or 1,
+        passages=tuple(passages_of(messages)),
+    )
 
 
-async def indexed(
-    store: Store, index: RecallIndex, owner: str, messages: Sequence[Message], facts: Sequence[Fact] = ()
-) -> bool:
+async def indexed(store: Store, index: RecallIndex, owner: str, messages: Sequence[Message]) -> bool:
     """Append the messages, if the session does not have them, and index them as one part."""
     last = (await store.read_background(owner, limit=1))[0].last_seq if messages[0].seq != 1 else 0
     if last < (messages[-1].seq or 0):
         await append_messages(store, owner, messages)
     lease = await claimed(store, owner)
-    extended = await index.extend(lease, part(owner, messages, facts))
+    extended = await index.extend(lease, part(owner, messages))
     await store.summaries.release(lease, due_at=None)
     return extended
 
 
+def asked(session_id: str, branch: tuple[BranchRange, ...], text: str, *, limit: int = 100) -> RecallQuery:
+    words = query_words(text)
+    return RecallQuery(
+        session_id=session_id,
+        branch=branch,
+        text=text,
+        words=tuple(word.terms for word in words),
+        begun={word.terms[0]: beginnings(word) for word in words},
+        limit=limit,
+    )
+
+
 async def found(store: Store, index: RecallIndex, session_id: str, text: str, *, limit: int = 100) -> IndexAnswer:
     session = await session_of(store, session_id)
-    query = RecallQuery(
-        session_id=session_id, branch=session.branch, text=text, terms=tuple(dict.fromkeys(terms(text))), limit=limit
-    )
-    return await index.search(query)
+    return await index.search(asked(session_id, session.branch, text, limit=limit))
 
 
 async def seqs(store: Store, index: RecallIndex, session_id: str, text: str) -> list[int]:
-    return [each.seq for each in (await found(store, index, session_id, text)).found]
+    """Where the passages begin that hold a word of `text`, best first."""
+    answer = await found(store, index, session_id, text)
+    return [hit.passage.seq for hit in answer.found if hit.passage.terms]
 
 
 @pytest.mark.anyio
@@ -63,39 +77,73 @@ class RecallIndexConformance:
     `index` where the index is another object.
     """
 
-    async def test_a_message_is_found_by_its_words_in_any_form(self, store: Store, index: RecallIndex) -> None:
+    async def test_talk_of_one_turn_is_found_by_its_words_in_any_form(self, store: Store, index: RecallIndex) -> None:
         await indexed(store, index, "s", talk("Two reservations at the Blue Door", "Reserved", "And a taxi", "Coming"))
         answer = await found(store, index, "s", "RESERVATION")
-        assert sorted(each.seq for each in answer.found) == [1, 2]
-        assert [each.turn for each in answer.found] == [(1, 2), (1, 2)]
-        assert answer.frequencies == {"reserv": 2}
+        best, beside = answer.found
+        assert (best.passage.seq, best.passage.end_seq) == (1, 2)
+        assert (beside.passage.seq, beside.passage.terms) == (3, ())
+        assert best.score > beside.score > 0
+        assert list(answer.frequencies.values()) == [1]
         assert answer.indexed_until == 4
         assert await seqs(store, index, "s", "nothing of this") == []
 
-    async def test_a_line_is_found_by_anchor_keys_and_values(self, store: Store, index: RecallIndex) -> None:
-        facts = (
-            Fact(anchor="ReserveTable #1", key="party_size", value="six", source_seq=1, verified=True),
-            Fact(anchor="ReserveTable #1", key="unproven", value="guess", source_seq=1),
+    async def test_a_long_text_is_found_to_its_end(self, store: Store, index: RecallIndex) -> None:
+        pages = "\n".join(f"line {number} of the page says little" for number in range(2_000))
+        await indexed(store, index, "s", talk("read it", f"{pages}\nthe walrus stands at the end"))
+        (hit, *_) = (await found(store, index, "s", "walrus")).found
+        assert (hit.passage.seq, hit.passage.end_seq) == (2, 2)
+        assert hit.passage.start > 60_000
+        assert hit.passage.end - hit.passage.start <= 600
+
+    async def test_a_result_is_found_by_its_call(self, store: Store, index: RecallIndex) -> None:
+        call = ToolCall(id="c", name="read_file", arguments={"path": "src/walrus.py"})
+        log = (
+            Message.user("look", seq=1),
+            Message.assistant(tool_calls=[call], seq=2),
+            Message.tool("forty lines", tool_call_id="c", seq=3),
         )
-        await indexed(store, index, "s", talk("hello", "hi"), facts)
-        for words in ("reserve a table", "the size of the party", "six"):
-            (line,) = (await found(store, index, "s", words)).found
-            assert (line.anchor, line.seq) == ("ReserveTable #1", 1)
-        assert await seqs(store, index, "s", "unproven guess") == []
+        await indexed(store, index, "s", log)
+        answer = await found(store, index, "s", "walrus.py")
+        assert {(hit.passage.seq, hit.passage.call_seq) for hit in answer.found if hit.passage.terms} == {
+            (2, 2),
+            (3, 2),
+        }
+
+    async def test_a_word_that_is_not_written_out_is_found(self, store: Store, index: RecallIndex) -> None:
+        await indexed(store, index, "s", talk("the river", "yes", "a chair", "yes"))
+        assert await seqs(store, index, "s", "riv") == [1]
+        assert await seqs(store, index, "s", "chair riv") in ([1, 3], [3, 1])
 
     async def test_rare_words_count_more_and_newer_equals_come_first(self, store: Store, index: RecallIndex) -> None:
-        await indexed(store, index, "s", talk("a table", "a walrus", "a table", "a chair", "a table", "a chair"))
-        assert await seqs(store, index, "s", "table walrus") == [2, 5, 3, 1]
-        best = await found(store, index, "s", "table walrus", limit=2)
-        assert [each.seq for each in best.found] == [2, 5]
-        assert best.frequencies == {"tabl": 3, "walru": 1} or best.frequencies == {"tabl": 3, "walrus": 1}
+        texts = (
+            "a table",
+            "yes",
+            "a walrus",
+            "yes",
+            "a table",
+            "yes",
+            "a chair",
+            "yes",
+            "a table",
+            "yes",
+            "a lamp",
+            "yes",
+        )
+        await indexed(store, index, "s", talk(*texts))
+        assert (await seqs(store, index, "s", "table walrus"))[0] == 3
+        assert [seq for seq in await seqs(store, index, "s", "table") if seq != 3] == [9, 5, 1]
+        best = await found(store, index, "s", "table walrus", limit=1)
+        assert [hit.passage.seq for hit in best.found] == [3]
+        assert sorted(best.frequencies.values()) == [1, 3]
 
     async def test_words_of_every_script(self, store: Store, index: RecallIndex) -> None:
-        await indexed(store, index, "s", talk("東京タワーの予約", "Заказ для Ивана", "Une réservation", "مطعم الشرق"))
-        assert await seqs(store, index, "s", "京タ") == [1]
-        assert await seqs(store, index, "s", "заказ") == [2]
-        assert await seqs(store, index, "s", "RESERVATION") == [3]
-        assert await seqs(store, index, "s", "الشرق") == [4]
+        texts = ("東京タワーの予約", "yes", "Заказ для Ивана", "yes", "Une réservation", "yes", "مطعم الشرق", "yes")
+        await indexed(store, index, "s", talk(*texts))
+        assert await seqs(store, index, "s", "東京") == [1]
+        assert await seqs(store, index, "s", "заказы") == [3]
+        assert await seqs(store, index, "s", "RESERVATION") == [5]
+        assert await seqs(store, index, "s", "الشرق") == [7]
 
     @pytest.mark.parametrize(
         "text",
@@ -123,7 +171,7 @@ class RecallIndexConformance:
         await indexed(store, index, "one", talk("the walrus", "yes"))
         await indexed(store, index, "two", talk("the carpenter", "yes"))
         assert await seqs(store, index, "two", "walrus") == []
-        assert (await found(store, index, "two", "walrus")).frequencies in ({"walru": 0}, {"walrus": 0})
+        assert list((await found(store, index, "two", "walrus")).frequencies.values()) == [0]
 
     async def test_a_fork_finds_what_it_inherits_and_nothing_behind_it(self, store: Store, index: RecallIndex) -> None:
         await indexed(store, index, "s", talk("walrus early", "yes", "walrus late", "yes"))
@@ -148,6 +196,12 @@ class RecallIndexConformance:
         lease = await claimed(store, "s~a")
         assert await index.extend(lease, part("s~a", talk("walrus", "four", start=3)))
         assert await seqs(store, index, "s~a", "walrus") == [3]
+
+    async def test_talk_that_goes_on_behind_a_fork_is_not_of_the_fork(self, store: Store, index: RecallIndex) -> None:
+        await indexed(store, index, "s", talk("one", "walrus"))
+        await fork(store, "s", at_seq=2, fork_id="s~a")
+        await append_messages(store, "s~a", talk("zwei", start=2))
+        assert await seqs(store, index, "s~a", "walrus") == []
 
     async def test_parts_follow_each_other(self, store: Store, index: RecallIndex) -> None:
         assert await indexed(store, index, "s", talk("one", "two"))

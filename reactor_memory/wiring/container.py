@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from reactor_memory.features.overview.overview import Overview
     from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
+    from reactor_memory.features.recall.indexer import Indexer
     from reactor_memory.features.recall.recaller import Recaller
-    from reactor_memory.features.recall.segment_index import Indexer
     from reactor_memory.features.replay.replayer import Replayer
     from reactor_memory.features.retention.pruner import Pruner
     from reactor_memory.features.tiers.ranges import Ranges
@@ -119,7 +119,7 @@ class Container(containers.DeclarativeContainer):
         guard=provider_guard,
     )
     indexer: providers.Singleton[Indexer] = providers.Singleton(
-        imported("reactor_memory.features.recall.segment_index:Indexer"),
+        imported("reactor_memory.features.recall.indexer:Indexer"),
         messages=message_store,
         summaries=summary_store,
         index=recall_index,
@@ -202,7 +202,6 @@ class Container(containers.DeclarativeContainer):
             settings,
         ),
         messages=message_store,
-        summaries=summary_store,
         counter=message_counter,
         redactor=redactor,
         options=recall_options,

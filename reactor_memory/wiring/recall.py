@@ -49,4 +49,11 @@ def recall_of(
 def recall_options(settings: Settings) -> RecallOptions:
     from reactor_memory.features.recall.recaller import RecallOptions
 
-    return RecallOptions(share=settings.context.recall_share, overhead=settings.tokens.overhead_per_message)
+    given = settings.recall
+    return RecallOptions(
+        default=given.default,
+        share=given.share,
+        query_share=given.query_share,
+        query_memory_share=settings.context.query_memory_share,
+        overhead=settings.tokens.overhead_per_message,
+    )

@@ -185,10 +185,8 @@ class ContextSettings(Section):
     reserved_output_tokens: NonNegativeInt = 4096
     window_growth: Literal["auto", "messages", "tokens"] = "auto"
     memory_share: tuple[tuple[PositiveInt, Share], ...] = MEMORY_CURVE
-    query_memory_share: Share = 0.35
+    query_memory_share: Share = 0.25
     max_window_tokens: PositiveInt = 16_000
-    recall_index: PluginName = "store"
-    recall_share: Share = 0.9
     record: Literal["off", "turns", "all"] = "off"
     max_pins: NonNegativeInt = 20
     max_pin_tokens: NonNegativeInt = 2000
@@ -211,6 +209,17 @@ class ContextSettings(Section):
                     "memory_share", f"leaves less at {high} tokens than at {low}, to memory or the window"
                 )
         return self
+
+
+class RecallSettings(Section):
+    """What comes back of what the context does not show. Shares are of a budget."""
+
+    prefix = "recall"
+
+    default: Literal["off", "question", "always"] = "question"
+    index: PluginName = "store"
+    share: Share = 0.75
+    query_share: Share = 0.9
 
 
 class NotesSettings(Section):

@@ -93,7 +93,6 @@ def context_limits(settings: Settings) -> ContextLimits:
         segment_message_count=summary.segment_message_count if summary.mode == "ledger" else 0,
         max_window_tokens=context.max_window_tokens,
         memory_curve=context.memory_share,
-        query_memory_share=context.query_memory_share,
         memory_role=summary.memory_role,
     )
     return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits

@@ -23,6 +23,7 @@ from reactor_memory.wiring.sections import (
     PluginSettings,
     PriceSettings,
     QuotaSettings,
+    RecallSettings,
     SearchSettings,
     StoreSettings,
     StreamSettings,
@@ -88,6 +89,7 @@ class Settings(BaseSettings):
     chat_memory: ChatMemorySettings = ChatMemorySettings()
     context: ContextSettings = ContextSettings()
     notes: NotesSettings = NotesSettings()
+    recall: RecallSettings = RecallSettings()
     tokens: TokenSettings = TokenSettings()
     limits: LimitSettings = LimitSettings()
     background: BackgroundSettings = BackgroundSettings()

@@ -70,7 +70,7 @@ STORE_INDEX = "store"
 
 
 def where_index_is(report: ConditionReport, settings: Settings) -> str:
-    name = canonical_name(settings.context.recall_index)
+    name = canonical_name(settings.recall.index)
     if name != STORE_INDEX or STORE_INDEX in report.factories["recall_index"]:
         return "elsewhere"
     return "database" if is_in_database(report, settings) == "on" else "nowhere"
@@ -78,7 +78,7 @@ def where_index_is(report: ConditionReport, settings: Settings) -> str:
 
 def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
     if where == "elsewhere":
-        return named_by(report, "recall_index", "context.recall_index", settings)
+        return named_by(report, "recall_index", "recall.index", settings)
     from reactor_memory.features.recall.database_index import NoRecallIndex, SqlRecallIndex
 
     return SqlRecallIndex(database) if where == "database" else NoRecallIndex()

@@ -67,8 +67,8 @@ class Telemetry:
         self.summary_tokens = meter.create_counter(
             "gen_ai.memory.summary.tokens", "{token}", "Tokens that summarizers read (input) and wrote (output)."
         )
-        self.recalled_messages = meter.create_counter(
-            "gen_ai.memory.recalled.messages", "{message}", "Older messages that came back."
+        self.recalled_passages = meter.create_counter(
+            "gen_ai.memory.recalled.passages", "{passage}", "Passages that came back."
         )
 
     @contextmanager
@@ -159,11 +159,9 @@ class ObservedRecaller(Recaller):
     ) -> Draft:
         with self._telemetry.operation("recall", session.session_id) as span:
             recalled = await super().recall(question, session, user_id, draft, context)
-            messages = recalled.earlier.messages if recalled.earlier else ()
-            lines = sum(len(block.lines) for block in recalled.blocks_at("last"))
-            span.set_attribute("gen_ai.memory.messages", len(messages))
-            span.set_attribute("gen_ai.memory.lines", lines)
-        self._telemetry.recalled_messages.add(len(messages))
+            passages = sum(len(block.lines) for block in recalled.blocks_at("last"))
+            span.set_attribute("gen_ai.memory.passages", passages)
+        self._telemetry.recalled_passages.add(passages)
         return recalled
 
 

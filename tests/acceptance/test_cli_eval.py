@@ -6,6 +6,7 @@ import gzip
 import itertools
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
     shown = run("eval", file, "--budgets", "600,1200", "--sessions", 1, "--json", "out.json")
     assert (shown.code, shown.err) == (0, "")
     results = json.loads((folder / "out.json").read_bytes())["results"]
-    assert len(results) == 2 * 2 * (2 + 2 + 2 + 1)
-    assert shown.out.count("hierarchical") == 8 + 8  # what the lines are like in a table of its own
+    assert len(results) == 2 * 3 * (2 + 2 + 2 + 1)
+    assert shown.out.count("hierarchical") == 12 + 6  # what the lines are like in a table of its own
     assert max(map(len, shown.out.splitlines())) <= 100
     for result in results:
         assert set(result) == KEYS | FURTHER_KEYS
@@ -67,7 +68,7 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
 
 def test_the_results_alone_go_to_a_program(run: Run, file: Path) -> None:
     shown = run("eval", file, "--budgets", "600", "--sessions", 1, "--variants", "tools", "--json", "-")
-    assert len(shown.json["results"]) == 2 * 4
+    assert len(shown.json["results"]) == 3 * 4
 
 
 def test_memory_keeps_what_take_last_loses(run: Run, folder: Path, file: Path) -> None:
@@ -85,10 +86,9 @@ def test_every_final_context_is_written_for_another_scorer(run: Run, folder: Pat
     )
     contexts = lines_of(folder / "c.jsonl")
     probes = sum(len(session["probes"]) for session in lines_of(file))
-    asked = [context for context in contexts if context["questions"] == "query"]
-    assert len(asked) == probes > 0
-    assert len(contexts) - len(asked) == len(lines_of(file))
-    for context in asked:
+    counts = Counter(context["questions"] for context in contexts)
+    assert counts == {"message": probes, "query": probes, "off": len(lines_of(file))}
+    for context in (each for each in contexts if each["questions"] != "off"):
         assert context["messages"][-1]["part"] == "current"
         assert context["messages"][-1]["content"] == context["probe"]["question"]
 

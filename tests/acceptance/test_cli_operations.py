@@ -51,7 +51,7 @@ def test_a_healthy_database_is_told_so(run: Run, folder: Path) -> None:
     [
         (("SUMMARY__ENABLED", "false"), ("SUMMARY__PROVIDER", "gemnii"), "summary.provider"),
         (("SEARCH__ENABLED", "false"), ("SEARCH__EMBEDDER", "wordlama"), "search.embedder"),
-        (("SUMMARY__ENABLED", "false"), ("CONTEXT__RECALL_INDEX", "elsewhere"), "context.recall_index"),
+        (("SUMMARY__ENABLED", "false"), ("RECALL__INDEX", "elsewhere"), "recall.index"),
         (("SEARCH__ENABLED", "false"), ("STREAMS__BACKEND", "rediss"), "streams.backend"),
         (("HISTORY__STRATEGY", "take-last"), ("CHAT_MEMORY__STRATEGY", "sumarize"), "chat_memory.strategy"),
     ],

@@ -141,15 +141,6 @@ async def test_pin_of_fact_follows_and_a_retraction_takes_it_away() -> None:
         assert await memory.pins.list("s", user_id=USER) == ()
 
 
-async def test_recall_tells_it_as_it_was_corrected() -> None:
-    async with agent_memory(scripted()) as memory:
-        await save(memory, "s", talk(200))
-        await memory.drain()
-        await memory.facts.correct("s", fact=FACT, value="B-77", user_id=USER)
-        hits = await memory.recall("s", "order 5 number", user_id=USER)
-        assert "B-77" in "".join(hit.text for hit in hits if hit.anchor == FACT[0])
-
-
 async def test_who_may_and_what_is_refused() -> None:
     async with agent_memory(scripted()) as memory:
         await save(memory, "s", talk(60))

@@ -319,12 +319,12 @@ async def test_what_a_store_cannot_keep_is_refused_in_every_argument(name: str, 
             assert caught.value.field == name
 
 
-async def test_an_explicit_query_brings_an_older_turn_back_verbatim(url: str) -> None:
+async def test_an_explicit_query_brings_an_older_passage_back(url: str) -> None:
     async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
         await save(memory, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
         await save(memory, "s", talk(60, start=3))
         context = await memory.load_history("s", user_id=USER, budget=400, query="What was the hint with the walrus?")
-    assert "the password hint is walrus" in texts(context.messages)
+    assert any("the password hint is walrus" in text for text in texts(context.messages))
     assert context.report.tokens["recalled"] > 0
     assert context.report.total_tokens <= 400
 
@@ -335,7 +335,7 @@ async def test_explicit_query_brings_back_what_budget_cut_from_short_session(url
         await save(memory, "s", [Message.user("the password hint is walrus"), Message.assistant("I will remember")])
         await save(memory, "s", talk(16, start=3))
         context = await memory.load_history("s", user_id=USER, budget=150, query="What was the hint with the walrus?")
-    assert "the password hint is walrus" in texts(context.messages)
+    assert any("the password hint is walrus" in text for text in texts(context.messages))
     assert context.report.total_tokens <= 150
 
 

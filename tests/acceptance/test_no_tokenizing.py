@@ -13,7 +13,6 @@ from tests.acceptance.scenes import USER, scripted, settings
 pytestmark = pytest.mark.anyio
 
 MARK = "kept as it was stored"
-NEW = ("\n- ", "Recalled Conversation Facts:")
 
 
 class CountingCounter:
@@ -75,7 +74,8 @@ async def test_assembling_tokenizes_no_stored_message(url: str, enabled: bool) -
             assert counter.texts.count("and then?") == counter.texts.count("nothing") == 1, "a turn counts its own once"
             marked = [text for text in counter.texts if MARK in text]
             assert len(marked) <= 5
-            assert all(text.startswith(NEW) for text in marked), "a line that recall quotes is no stored text"
+            quoting = "Recalled from earlier in this conversation:"
+            assert all(text.startswith(quoting) for text in marked), "what recall quotes is no stored text"
 
 
 async def test_rows_of_another_tokenizer_are_counted_on_the_fly(tmp_path: Path) -> None:

@@ -184,4 +184,4 @@ async def test_five_saves_and_five_loads_pass_while_a_summary_runs(url: str) -> 
         for start in range(21, 31, 2):
             await save(memory, "s", talk(2, start=start))
             context = await memory.load_history("s", user_id=USER)
-            assert texts(context.messages) == texts(talk(20, start=start - 18))
+            assert texts(context.messages) == texts(talk(start + 1))

@@ -146,7 +146,7 @@ class TestConnections:
         assert await store.summaries.record_segment(
             lease, segment("s", 1, 4), [fact(2)], Summary(covered_seq=4, version=1)
         )
-        assert await store.index.extend(lease, IndexPart(conversation_id="s", start_seq=1, end_seq=4, entries=()))
+        assert await store.index.extend(lease, IndexPart(conversation_id="s", start_seq=1, end_seq=4, passages=()))
         await store.summaries.put_layout("s", layout(4), budget=0, settings_fingerprint="")
         await store.summaries.renew(lease, now=0, lease_microseconds=10**9)
         await store.summaries.release(lease, due_at=None)

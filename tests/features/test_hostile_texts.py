@@ -11,7 +11,7 @@ import pytest
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.features.recall.gate import names
+from reactor_memory.features.recall.gate import identifiers
 from reactor_memory.features.tiers.portions import pieces
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.tokens.text import LONGEST_SPACE, digestible
@@ -24,9 +24,9 @@ more.
 
 
 def names_of_twenty(text: str) -> None:
-    """A load looks for names in the beginning of the message, so one text is too short to tell."""
+    """A load looks for identifiers in the beginning of the message, so one text is too short to tell."""
     for _ in range(20):
-        names(text)
+        identifiers(text)
 
 
 def in_portions(text: str) -> None:

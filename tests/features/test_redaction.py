@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reactor_memory.errors import RedactionError
 from reactor_memory.features.facts.evidence import evidence_text
 from reactor_memory.features.facts.summarizers.records import records_of, to_json
-from reactor_memory.features.recall.entries import searchable
+from reactor_memory.features.recall.passages import text_of
 from reactor_memory.features.redaction import redacted, redacted_known, unredacted
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import NOTHING_KNOWN, Fact, Known, KnownNames
@@ -50,7 +50,7 @@ MESSAGES = [
 @each_row("message", MESSAGES)
 def test_a_word_that_is_taken_out_stands_nowhere(message: Message) -> None:
     [clean] = redacted([message], mask)
-    for shown in (repr(clean), evidence_text(clean), searchable(clean), to_json(list(records_of([clean])))):
+    for shown in (repr(clean), evidence_text(clean), text_of(clean), to_json(list(records_of([clean])))):
         assert SECRET not in shown
         assert "4711" not in shown
     assert (clean.seq, clean.role, clean.tool_call_id) == (message.seq, message.role, message.tool_call_id)

@@ -29,7 +29,7 @@ def _one_each(explanation: Explanation, last_seq: int, ledger: Sequence[Fact]) -
         yield "not one outcome for each message"
     if sorted(map(repr, set(ledger))) != sorted(repr(fate.fact) for fate in explanation.facts):
         yield "not one outcome for each fact"
-    shown = {part: _shown_lines(explanation.context, part) for part in ("facts", "narrative", "recalled_facts")}
+    shown = {part: _shown_lines(explanation.context, part) for part in ("facts", "narrative", "recalled")}
     for part, texts in shown.items():
         kept = sorted((line.number or 0, line.text) for line in explanation.lines if line.part == part and line.kept)
         if [text for _, text in kept] != texts:

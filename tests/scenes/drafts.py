@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, Part
-from reactor_memory.core.context.draft import Draft, EarlierTurns, with_block
+from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.pins.verbatim_pins import verbatim_pins
-from reactor_memory.features.recall.recaller import RECALLED_FACTS, RECALLED_TURNS
-from reactor_memory.models import Message, Pin, Role
+from reactor_memory.features.recall.choice import RECALLED
+from reactor_memory.models import Pin, Role
 from reactor_memory.models.block_lines import BlockLine
 
 
@@ -24,7 +24,6 @@ def draft(
     notes: Block | None = None,
     pins: Sequence[Pin] = (),
     memory_role: Role = "system",
-    recalled: Sequence[Message] = (),
     recalled_lines: Sequence[BlockLine] = (),
     **fields: Any,
 ) -> Draft:
@@ -32,8 +31,6 @@ def draft(
     made = Draft(**{"strategy": "hierarchical", "session_id": "s", **fields})
     if pins:
         made = replace(made, verbatim=(verbatim_pins(pins, memory_role),))
-    if recalled:
-        made = replace(made, earlier=EarlierTurns(part=RECALLED_TURNS, messages=tuple(recalled)))
     for block in _blocks(fact_lines, fact_tokens, narrative, recalled_lines):
         made = with_block(made, block)
     return with_block(made, notes) if notes else made
@@ -47,7 +44,7 @@ def _blocks(
     if narrative:
         yield Block(frame=NARRATIVE, lines=narrative)
     if recalled:
-        yield Block(frame=RECALLED_FACTS, lines=recalled)
+        yield Block(frame=RECALLED, lines=recalled)
 
 
 def lines_in(made: Draft, part: Part = FACTS.part) -> Sequence[BlockLine]:

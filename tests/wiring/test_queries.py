@@ -33,7 +33,7 @@ FORBIDDEN = re.compile(
 )
 HARMLESS_SCAN = re.compile(
     r"CONSTANT ROW|VIRTUAL TABLE INDEX (?:1:|0:=|0:><|\d+:M\d)"
-    r"|SCAN (?:best|wanted|needed|archived|\(subquery-\d+\))$"
+    r"|SCAN (?:best|wanted|needed|archived|load|\(subquery-\d+\))$"
 )
 """Of bound JSON, of what full text matched, of rows that another step has found."""
 INCLUDED = set(
@@ -73,6 +73,7 @@ class TestEveryStatement:
             "erase_user",
             "forget",
             "merge",
+            "scrub",
             "conversation_id",
             "start_seq",
             "end_seq",
@@ -103,7 +104,9 @@ class TestTheFile:
     def test_every_name_is_used_and_every_use_is_known(self) -> None:
         used = {one or other for one, other in CALLS.findall(SOURCES)} | INCLUDED
         used |= set(re.findall(r'"(delete_\w+|forget_work|\w+_of_ranges|rewrite|checkpoint)"', SOURCES))
-        used |= set(re.findall(r'"(read_\w*context\w*|recall_search\w*|merge_\w+|count_\w+)"', SOURCES))
+        used |= set(
+            re.findall(r'"(read_\w*context\w*|recall_search\w*|merge_\w+|count_\w+|finish_scrub|scrub_soon)"', SOURCES)
+        )
         assert used == {block.name for block in QUERIES.blocks}
 
     def test_none_of_a_batch_returns_rows(self) -> None:
@@ -223,7 +226,7 @@ class TestOnSqlite:
             "work_state": background_work.work_state_from,
         }.items():
             columns = re.findall(r"\w+", QUERIES.sqlite[name].text.split("FROM")[0].removeprefix("SELECT"))
-            row = [_sample(column) for column in columns]
+            row = [_sample(column, place) for place, column in enumerate(columns)]
             value = expected(row)
             for column, sample in zip(columns, row, strict=True):
                 assert sample is None or getattr(value, column, sample) == sample, column
@@ -242,7 +245,11 @@ def _anything(name: str) -> tuple[int, ...]:
     return QUERIES.sqlite[name].arguments(defaultdict(lambda: 1))
 
 
-def _sample(column: str) -> object:
-    """A value that no other column has; None for JSON."""
+def _sample(column: str, place: int) -> object:
+    """A value that no other column has, of the type of the column where a mapper looks at it; None for JSON."""
+    if column in {"seq", "last_seq", "token_count", "created_at", "updated_at"}:
+        return place
+    if column in {"role", "visibility"}:
+        return "tool" if column == "role" else "agent"
     is_json = column in {"path", "parts", "tool_calls", "metadata", "stale_ranges", "fact_lines"}
     return None if is_json or column in {"stale", "truncated", "parked"} else column

@@ -70,12 +70,12 @@ class Added(BaseModel):
 
 
 class Hit(BaseModel):
-    """Message `seq`, or with an `anchor` what was recorded about that thing."""
+    """A passage of the messages `seq` to `end_seq`."""
 
     seq: int
+    end_seq: int
     text: str
     score: float
-    anchor: str = ""
 
 
 class Hits(BaseModel):

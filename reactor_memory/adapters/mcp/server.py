@@ -156,9 +156,9 @@ class _SessionTools:
         query: Annotated[str, Field(description="Words to look for.")],
         limit: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10,
     ) -> Hits:
-        """Find messages and facts of a conversation by their words, the best first."""
+        """Find passages of a conversation by their words, the best first."""
         hits = await self._memory.recall(session_id, query, user_id=self._user_id, limit=limit)
-        return Hits(hits=[Hit(seq=hit.seq, text=hit.text, score=hit.score, anchor=hit.anchor) for hit in hits])
+        return Hits(hits=[Hit(seq=hit.seq, end_seq=hit.end_seq, text=hit.text, score=hit.score) for hit in hits])
 
     async def memory_list_facts(
         self, session_id: SessionId, limit: Annotated[int, Field(ge=1, le=MOST_FACTS)] = 50

@@ -27,13 +27,13 @@ from reactor_memory.core.context.accounting import (
 from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit_blocks, fitted_text
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn, current_turn
-from reactor_memory.core.context.draft import ContextLimits, Draft, EarlierTurns
+from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.newest_turns import FULL, Cut, kept_start, newest_turns, without_oldest
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, turns
 
 if TYPE_CHECKING:
-    from reactor_memory.core.context.report import Reason
+    pass
 
 STEADY_SHARE = 0.5
 """While a turn goes on, its window loses whole turns only, as long as those that stay take this share of the room."""
@@ -66,9 +66,9 @@ def assemble(
     left = replace(limits, budget=limits.budget - leading.tokens) if leading else limits
     protected, fitted, room = protect(verbatim, turn, left, cost, count_text)
     shown = [leading] if leading else list[FittedPart]()
-    kept = _kept_beside_earlier(draft, window_end, limits, cost)
+    kept = _kept_beside_last(draft, window_end, limits, cost)
     window = _Window(draft, window_end, limits, count, tokenizer, is_steady=len(current) > 1)
-    if draft.blocks or draft.earlier:
+    if draft.blocks:
         least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
         before = draft.blocks_at("first", "memory")
         blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
@@ -77,8 +77,8 @@ def assemble(
     shown += _verbatim_parts(draft.verbatim, protected, cost)
     cut = window.within(room)
     behind: Sequence[FittedPart] = ()
-    if draft.earlier or draft.blocks_at("last"):
-        cut, behind = _bring_back(draft, window, cut, kept, room, limits, cost, count_text)
+    if draft.blocks_at("last"):
+        cut, behind = _bring_back(draft, window, cut, kept, room, limits, count_text)
     shown += (cut_part("window", draft.window, 0, cut, cost), *behind, turn_part(turn, fitted, cost))
     return make_context(draft, limits, shown, system)
 
@@ -199,22 +199,19 @@ def _fit_blocks(
     strategy make room in what its newest turns leave, `beside` tokens.
     """
     fitted = fit_blocks(blocks, left, overhead=limits.overhead, count_text=count_text)
-    if not draft.earlier_room:
+    if not draft.memory_gives:
         return fitted
     first = [each for each, block in zip(fitted, blocks, strict=True) if block.frame.place == "first"]
     taken = sum(each.tokens for each in first)
-    most = beside - taken - min(draft.earlier_room, _tokens_brought_back(draft, limits, count_text))
+    most = beside - taken - min(draft.memory_gives, _tokens_brought_back(draft, limits, count_text))
     told = draft.blocks_at("memory")
     return [*first, *fit_blocks(told, min(left - taken, most), overhead=limits.overhead, count_text=count_text)]
 
 
 def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:
-    """About what all that comes back takes."""
+    """What all that comes back takes."""
     blocks = fit_blocks(draft.blocks_at("last"), limits.budget, overhead=limits.overhead, count_text=count_text)
-    turns_back = draft.earlier.messages if draft.earlier else ()
-    return sum(block.tokens for block in blocks) + sum(
-        (message.token_count or 0) + limits.overhead for message in turns_back
-    )
+    return sum(block.tokens for block in blocks)
 
 
 def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> FittedPart:
@@ -234,73 +231,22 @@ def _bring_back(
     kept: int,
     room: int,
     limits: ContextLimits,
-    cost: Count,
     count_text: CountText,
 ) -> tuple[Cut, Sequence[FittedPart]]:
-    """What comes back, and the window beside it: all but the newest turns, of `kept` tokens, makes room."""
-    left = room - kept
+    """The blocks behind the window, and the window, all of which but the newest turns (`kept` tokens) makes room."""
     behind = draft.blocks_at("last")
-    fitted = fit_blocks(behind, left, overhead=limits.overhead, count_text=count_text)
-    blocks = sum(block.tokens for block in fitted)
-    left -= blocks
-    earlier = draft.earlier or EarlierTurns(part="", messages=())
-    chosen = _best_turns(_unseen(draft, earlier, cut), left, cost)
-    if blocks + sum(map(cost, chosen)) > room - cut.tokens:
-        taken = blocks + min(left, sum(map(cost, earlier.messages)))
+    fitted = fit_blocks(behind, room - kept, overhead=limits.overhead, count_text=count_text)
+    taken = sum(block.tokens for block in fitted)
+    if taken > room - cut.tokens:
         cut = window.within(room - taken)
-        chosen = _best_turns(_unseen(draft, earlier, cut), left, cost)
-    shown = [_block(*each, limits) for each in zip(behind, fitted, strict=True)]
-    return cut, [_earlier_part(draft, earlier, cut, chosen, cost), *shown]
+    return cut, [_block(*each, limits) for each in zip(behind, fitted, strict=True)]
 
 
-def _kept_beside_earlier(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
+def _kept_beside_last(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
     """What the newest turns of the window cost, which stay whatever comes back."""
-    if not (draft.earlier or draft.blocks_at("last")):
+    if not draft.blocks_at("last"):
         return 0
     return sum(map(cost, draft.window[kept_start(draft.window, end, limits.budget, cost) : end]))
-
-
-def _unseen(draft: Draft, earlier: EarlierTurns, window: Cut) -> Sequence[Message]:
-    """What would come back, less what `window` shows, whole or in part."""
-    shown = {
-        message.seq
-        for index, message in enumerate(draft.window[window.start :], window.start)
-        if index not in window.orphans
-    }
-    shown.update(each.seq for each in draft.leading)
-    return [message for message in earlier.messages if message.seq not in shown]
-
-
-def _best_turns(messages: Sequence[Message], room: int, cost: Count) -> Sequence[Message]:
-    """The first of the turns that fit together, without their orphans. A part of a turn answers nothing.
-
-    Parts of one long turn stand one after another, so a result may follow the call of another part.
-    """
-    kept: list[Message] = []
-    for turn in turns.runs_of_turns(messages):
-        shown = turns.without_orphans(turn, turns.find_orphans(turn))
-        tokens = sum(map(cost, shown))
-        if tokens <= room:
-            room -= tokens
-            kept += shown
-    kept.sort(key=lambda message: message.seq or 0)
-    return turns.without_orphans(kept, turns.find_orphans(kept))
-
-
-def _earlier_part(draft: Draft, earlier: EarlierTurns, window: Cut, kept: Sequence[Message], cost: Count) -> FittedPart:
-    offered = sorted(earlier.messages, key=lambda message: message.seq or 0)
-    orphans = turns.find_orphans(offered)
-    unseen = {message.seq for message in _unseen(draft, earlier, window)}
-    chosen = {message.seq for message in kept}
-
-    def fate(index: int, message: Message) -> Fate:
-        if message.seq in chosen:
-            return Fate("kept", "fits", cost(message))
-        left_out: Reason = orphans.get(index, "over_budget") if message.seq in unseen else "already_shown"
-        return Fate("dropped", left_out, cost(message))
-
-    account = ChoiceAccount(offered, [fate(*each) for each in enumerate(offered)])
-    return FittedPart(earlier.part, kept, sum(map(cost, kept)), len(offered), account)
 
 
 def make_context(draft: Draft, limits: ContextLimits, shown: Iterable[FittedPart], system: str | None) -> Context:

@@ -29,7 +29,7 @@ is no summary because making one failed. `empty`: the summary says nothing. `his
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Budgets in tokens, ascending, and the share of each; between them it runs evenly over the logarithm of the budget."""
 
-MEMORY_CURVE: Curve = ((1_000, 0.8), (4_000, 0.88), (16_000, 0.5))
+MEMORY_CURVE: Curve = ((1_000, 0.7), (2_000, 0.5), (4_000, 0.4))
 """Measured without a question: see `docs/decisions.md`."""
 
 
@@ -46,10 +46,9 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     """How large a context may be and how it is shared out.
 
     `budget` and `overhead` are tokens; every message costs its tokens plus `overhead`. Memory gets at most
-    `memory_share` of the budget, the value of `memory_curve` there, and beside an explicit query at most
-    `query_memory_share`. The newest `recent_message_count` messages, cut at a turn border and to the rest of what the
-    protected messages leave, are the minimum of the window. The share is taken when the window moves; until then the
-    blocks stay as they are as long as the minimum fits beside them.
+    `memory_share` of the budget, the value of `memory_curve` there. The newest `recent_message_count` messages, cut at
+    a turn border and to the rest of what the protected messages leave, are the minimum of the window. The share is
+    taken when the window moves; until then the blocks stay as they are as long as the minimum fits beside them.
 
     At or below `trigger_message_count` messages, and without a summary, the newest `take_last_count` messages are
     shown. Above it the window grows (`window_growth`) up to `trigger_message_count` messages, or until the budget or
@@ -70,7 +69,6 @@ class ContextLimits(Value, frozen=True, kw_only=True):
     window_growth: Literal["messages", "tokens"] = "messages"
     max_window_tokens: int = 16_000
     memory_curve: Curve = MEMORY_CURVE
-    query_memory_share: float = 0.35
     memory_role: Literal["system", "user"] = "system"
     on_overflow: Literal["raise", "drop_memory"] = "raise"
 
@@ -84,16 +82,6 @@ class ContextLimits(Value, frozen=True, kw_only=True):
         return LONGEST_TURN_SEGMENTS * max(1, self.segment_message_count)
 
 
-class EarlierTurns(Value, frozen=True, kw_only=True):
-    """Turns from before the window, or of its older part, that come back behind it: whole ones, the best first.
-
-    A turn of the window may be among them: it comes back if the others take its place there.
-    """
-
-    part: Part
-    messages: tuple[Message, ...]
-
-
 class Draft(Value, frozen=True, kw_only=True):
     """All that a context may show. Messages are stored ones, oldest first, with their `seq` and `token_count`.
 
@@ -101,8 +89,8 @@ class Draft(Value, frozen=True, kw_only=True):
     are cut only if they do not fit beside the least of the current turn. `blocks` stand in the order of their places.
     `verbatim` is shown whether or not the window shows the same messages,
     so that it stays where it is when the window moves. `excerpts` say how messages that are too long for the window
-    were shown before: as long as all fits so, they are shown so again. `earlier` comes back behind the window; for it
-    and the blocks there, memory gives up at most `earlier_room` tokens, the least valuable lines first.
+    were shown before: as long as all fits so, they are shown so again. For the blocks behind the
+    window, memory gives up at most `memory_gives` tokens, the least valuable lines first.
 
     `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
     reaches. The lines of memory were chosen among those of what was said before message `memory_before_seq`; a line
@@ -117,8 +105,7 @@ class Draft(Value, frozen=True, kw_only=True):
     verbatim: tuple[Verbatim, ...] = ()
     window: tuple[Message, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
-    earlier: EarlierTurns | None = None
-    earlier_room: int = 0
+    memory_gives: int = 0
     unread: tuple[tuple[int, int], ...] = ()
     covered_seq: int = 0
     memory_before_seq: int = 0

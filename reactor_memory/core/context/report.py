@@ -21,7 +21,6 @@ Reason: TypeAlias = Literal[
     "open_call",  # dropped: a tool call whose result is not there
     "open_reasoning",  # dropped: reasoning, with what came with it, of which a call or an answer is not there
     "posted_summary",  # dropped: an agent's summary, which is told as memory
-    "already_shown",  # dropped: would have come back, but the window shows it
     "too_long",  # clamped: its text was cut; dropped: not even a part of it would say enough in its share of the window
 ]
 

@@ -864,7 +864,7 @@ VACUUM
 
 -- name: rewrite [postgres]
 -- across groups
-VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_entries,
+VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_passages,
               range_summaries, fact_corrections, long_term_notes, active_sessions, items, search_entries, embeddings
 
 -- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below

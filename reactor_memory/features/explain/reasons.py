@@ -16,7 +16,6 @@ REASONS: dict[Reason, str] = {
     "open_call": "a call whose result is not there",
     "open_reasoning": "reasoning that lost what came with it",
     "posted_summary": "an agent's summary, told as memory",
-    "already_shown": "shown by the window already",
     "too_long": "its text was cut",
 }
 FRESHNESS: dict[Freshness, str] = {

@@ -32,19 +32,11 @@ if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
 
 
-class SegmentIndexer(Protocol):
-    """An index of the stored segments. Its faults do not stop summaries."""
-
-    async def follow(self, lease: Lease, segment: Segment, messages: Sequence[Message], facts: Sequence[Fact]) -> None:
-        """Index a segment that was just stored."""
-        ...
+class LogIndexer(Protocol):
+    """An index of what the summary covers. Its faults do not stop summaries."""
 
     async def catch_up(self, lease: Lease) -> bool:
-        """Index stored segments that are not indexed yet; whether there were any."""
-        ...
-
-    async def begin_again(self, session_id: str) -> None:
-        """Index the session again: what its segments state has changed."""
+        """Index what is covered and not indexed yet; whether there was anything."""
         ...
 
 
@@ -61,7 +53,7 @@ class LedgerJob:
         messages: MessageStore,
         summaries: SummaryStore,
         amendments: Amendments,
-        indexer: SegmentIndexer,
+        indexer: LogIndexer,
         extractor: Extractor,
         fold: SummaryFold,
         clock: Clock,
@@ -145,7 +137,7 @@ class LedgerJob:
         now = await self._summaries.get_summary(session.session_id) or Summary()
         folded = await self._folded(session, now, segment, facts)
         covered = await self._record(lease, segment, facts, successor(now, folded, self._clock()))
-        await self._indexer.follow(lease, segment, extracted.messages, facts)
+        await self._indexer.catch_up(lease)
         return covered
 
     async def _folded(self, session: Session, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary:
@@ -203,7 +195,7 @@ class LedgerJob:
         return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
-        """Extract the oldest outdated segment again; after the last one, contexts and the index use the new facts."""
+        """Extract the oldest outdated segment again; after the last one, contexts use the new facts."""
         outdated = await self._amendments.outdated_ranges(lease.session_id)
         summary = await self._summaries.get_summary_head(lease.session_id)
         if not outdated or summary is None:
@@ -214,9 +206,7 @@ class LedgerJob:
         if more:
             return await self._read_again(lease, session, summary, ledger, start, end)
         renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1)
-        covered = await self._read_again(lease, session, renewed, ledger, start, end)
-        await self._indexer.begin_again(lease.session_id)
-        return covered
+        return await self._read_again(lease, session, renewed, ledger, start, end)
 
     async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
         """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.

@@ -1,137 +1,151 @@
 -- The SQL of recall. See core/log/queries.sql.
 
 -- name: recall_range
-SELECT start_seq, end_seq FROM recall_ranges WHERE group_id = :group_id AND conversation_id = :conversation_id
+SELECT start_seq, end_seq, number FROM recall_ranges
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND version = :version
+
+-- name: recall_range_of_any_version
+SELECT start_seq, end_seq, number FROM recall_ranges
+WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: recall_ranges
 -- `conversations` is a JSON list of ids.
-SELECT conversation_id, start_seq, end_seq FROM recall_ranges
-WHERE group_id = :group_id AND conversation_id IN (SELECT value FROM json_each(:conversations))
+SELECT conversation_id, start_seq, end_seq, number FROM recall_ranges
+WHERE group_id = :group_id AND version = :version
+  AND conversation_id IN (SELECT value FROM json_each(:conversations))
 
 -- name: recall_ranges [postgres]
-SELECT conversation_id, start_seq, end_seq FROM recall_ranges
-WHERE group_id = :group_id AND conversation_id = ANY(ARRAY(SELECT json_array_elements_text(:conversations::json)))
+SELECT conversation_id, start_seq, end_seq, number FROM recall_ranges
+WHERE group_id = :group_id AND version = :version
+  AND conversation_id = ANY(ARRAY(SELECT json_array_elements_text(:conversations::json)))
 
 -- name: store_recall_range
-INSERT INTO recall_ranges (group_id, conversation_id, start_seq, end_seq)
-VALUES (:group_id, :conversation_id, :start_seq, :end_seq)
+-- across groups: each conversation has its own number
+INSERT INTO recall_ranges (group_id, conversation_id, start_seq, end_seq, number, version)
+SELECT :group_id, :conversation_id, :start_seq, :end_seq, COALESCE(MAX(number), 0) + 1, :version
+FROM recall_ranges
+WHERE true
 ON CONFLICT (group_id, conversation_id) DO UPDATE SET end_seq = excluded.end_seq
+RETURNING number
+
+-- name: store_recall_range [postgres]
+-- Here the terms have the key of their conversation, so it needs no number.
+INSERT INTO recall_ranges (group_id, conversation_id, start_seq, end_seq, number, version)
+VALUES (:group_id, :conversation_id, :start_seq, :end_seq, 0, :version)
+ON CONFLICT (group_id, conversation_id) DO UPDATE SET end_seq = excluded.end_seq
+RETURNING number
+
+-- name: shorten_recall_range
+UPDATE recall_ranges SET end_seq = :end_seq WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: delete_recall_range
 DELETE FROM recall_ranges WHERE group_id = :group_id AND conversation_id = :conversation_id
 
--- name: insert_recall_entry
-INSERT INTO recall_entries (group_id, conversation_id, seq, anchor, turn_start, turn_end, length, terms)
-VALUES (:group_id, :conversation_id, :seq, :anchor, :turn_start, :turn_end, :length, :terms)
+-- name: turn_start
+SELECT MAX(seq) FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'user' AND seq <= :seq
 
--- name: insert_recall_entry [postgres]
-INSERT INTO recall_entries (group_id, conversation_id, seq, anchor, turn_start, turn_end, length, terms)
-VALUES (:group_id, :conversation_id, :seq, :anchor, :turn_start, :turn_end, :length,
+-- name: insert_recall_passage
+-- `place` begins with the number of the conversation.
+-- across groups
+INSERT INTO recall_passages (place, end_seq, start_at, end_at, call_seq, tokens, terms)
+VALUES (:place, :end_seq, :start_at, :end_at, :call_seq, :tokens, :terms)
+
+-- name: insert_recall_passage [postgres]
+INSERT INTO recall_passages (group_id, conversation_id, place, end_seq, start_at, end_at, call_seq, tokens, terms)
+VALUES (:group_id, :conversation_id, :place, :end_seq, :start_at, :end_at, :call_seq, :tokens,
         array_to_tsvector(string_to_array(:terms, ' ')))
 
--- name: recall_frequencies
--- `terms` is JSON: lists of what matches a term behind the key of any of the conversations, its weight, and the term.
--- How many entries hold each term.
--- across groups, were it not for the key in the terms: reading the group of every hit would cost ten times as much
-SELECT wanted.key, COUNT(*)
+-- name: index_recall_passages
+-- across groups
+INSERT INTO recall_terms (rowid, terms) SELECT place, terms FROM recall_passages WHERE place BETWEEN :first AND :last
+
+-- name: index_recall_passages [postgres]
+-- across groups
+SELECT 1
+
+-- name: unindex_recall_passages
+-- What the full text forgets has to be told to it in the same words.
+-- across groups
+INSERT INTO recall_terms (recall_terms, rowid, terms)
+SELECT 'delete', place, terms FROM recall_passages WHERE place BETWEEN :first AND :last
+
+-- name: unindex_recall_passages [postgres]
+-- across groups
+SELECT 1
+
+-- name: delete_recall_passages
+-- across groups
+DELETE FROM recall_passages WHERE place BETWEEN :first AND :last
+
+-- name: delete_recall_passages [postgres]
+DELETE FROM recall_passages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND place BETWEEN :first AND :last
+
+-- name: recall_places
+-- `terms` is JSON: lists of a term, and the first and the last place where it counts. Where each stands, newest first, at
+-- most `limit` of them, as JSON.
+-- across groups
+SELECT wanted.key,
+       (SELECT json_group_array(place) FROM (
+            SELECT rowid AS place FROM recall_terms
+            WHERE recall_terms MATCH json_extract(wanted.value, '$[0]')
+              AND rowid BETWEEN json_extract(wanted.value, '$[1]') AND json_extract(wanted.value, '$[2]')
+            ORDER BY rowid DESC LIMIT :limit))
 FROM json_each(:terms) AS wanted
-CROSS JOIN recall_entries
-WHERE recall_entries MATCH json_extract(wanted.value, '$[0]')
-GROUP BY wanted.key
 
--- name: recall_frequencies [postgres]
--- `any_term` is the query for all terms at once: the index is asked for it alone, each term only of what it found.
-WITH needed AS MATERIALIZED (
-    SELECT part ->> 0 AS conversation_id, (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq,
-           part ->> 3 AS key
-    FROM json_array_elements(:parts::json) AS part
-), hits AS MATERIALIZED (
-    SELECT needed.key, seq, anchor, turn_start, turn_end, length, terms
-    FROM recall_entries
-    JOIN needed ON needed.conversation_id = recall_entries.conversation_id
-    WHERE terms @@ :any_term::text::tsquery AND group_id = :group_id
+-- name: recall_places [postgres]
+SELECT (wanted.number - 1)::int,
+       (SELECT json_agg(hit.place)::text FROM (
+            SELECT place FROM recall_passages
+            WHERE group_id = :group_id AND conversation_id = wanted.term ->> 3
+              AND terms @@ (wanted.term ->> 0)::tsquery
+              AND place BETWEEN (wanted.term ->> 1)::bigint AND (wanted.term ->> 2)::bigint
+            ORDER BY place DESC LIMIT :limit) AS hit)
+FROM json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
+
+-- name: recall_passages_at
+-- `places` is JSON: lists of a part and a place; `near` has the first and the last place of the part, too. The passages
+-- there, and those right before and behind each of `near`.
+-- across groups
+WITH wanted AS (
+    SELECT json_extract(value, '$[0]') AS part, json_extract(value, '$[1]') AS place FROM json_each(:places)
+    UNION
+    SELECT json_extract(value, '$[0]'),
+           (SELECT MAX(place) FROM recall_passages
+            WHERE place < json_extract(value, '$[1]') AND place >= json_extract(value, '$[3]'))
+    FROM json_each(:near)
+    UNION
+    SELECT json_extract(value, '$[0]'),
+           (SELECT MIN(place) FROM recall_passages
+            WHERE place > json_extract(value, '$[1]') AND place <= json_extract(value, '$[4]'))
+    FROM json_each(:near)
 )
-SELECT wanted.number - 1, COUNT(*)
-FROM hits
-JOIN json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
-  ON hits.terms @@ quote_literal(hits.key || (wanted.term ->> 2))::tsquery
-GROUP BY wanted.number
+SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, terms
+FROM wanted JOIN recall_passages USING (place)
 
--- name: recall_search
--- The entries of whole conversations whose terms weigh most together: only of these more than the number is read.
--- `parts` is JSON: lists of conversation, first and last seq, and key.
-SELECT entry.seq, entry.anchor, entry.turn_start, entry.turn_end, entry.length, best.numbers
-FROM (
-    SELECT recall_entries.rowid AS id, SUM(json_extract(wanted.value, '$[1]')) AS weight,
-           GROUP_CONCAT(wanted.key) AS numbers
-    FROM json_each(:terms) AS wanted
-    CROSS JOIN recall_entries
-    WHERE recall_entries MATCH json_extract(wanted.value, '$[0]')
-    GROUP BY recall_entries.rowid
-    ORDER BY weight DESC, id DESC
-    LIMIT :limit
-) AS best
-CROSS JOIN recall_entries AS entry ON entry.rowid = best.id
-WHERE entry.group_id = :group_id
-  AND entry.conversation_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:parts))
-
--- name: recall_search [postgres]
--- include: recall_best
-
--- name: recall_best [postgres]
-WITH needed AS MATERIALIZED (
-    SELECT part ->> 0 AS conversation_id, (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq,
-           part ->> 3 AS key
-    FROM json_array_elements(:parts::json) AS part
-), hits AS MATERIALIZED (
-    SELECT needed.key, seq, anchor, turn_start, turn_end, length, terms
-    FROM recall_entries
-    JOIN needed ON needed.conversation_id = recall_entries.conversation_id
-    WHERE terms @@ :any_term::text::tsquery AND group_id = :group_id
-      AND seq >= needed.start_seq AND seq <= needed.end_seq
+-- name: recall_passages_at [postgres]
+WITH wanted AS (
+    SELECT (value ->> 0)::int AS part, (value ->> 1)::bigint AS place, value ->> 2 AS conversation_id
+    FROM json_array_elements(:places::json)
+    UNION
+    SELECT (value ->> 0)::int,
+           (SELECT MAX(place) FROM recall_passages
+            WHERE group_id = :group_id AND conversation_id = value ->> 2
+              AND place < (value ->> 1)::bigint AND place >= (value ->> 3)::bigint),
+           value ->> 2
+    FROM json_array_elements(:near::json)
+    UNION
+    SELECT (value ->> 0)::int,
+           (SELECT MIN(place) FROM recall_passages
+            WHERE group_id = :group_id AND conversation_id = value ->> 2
+              AND place > (value ->> 1)::bigint AND place <= (value ->> 4)::bigint),
+           value ->> 2
+    FROM json_array_elements(:near::json)
 )
-SELECT seq, anchor, turn_start, turn_end, length, STRING_AGG((wanted.number - 1)::text, ',')
-FROM hits
-JOIN json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
-  ON hits.terms @@ quote_literal(hits.key || (wanted.term ->> 2))::tsquery
-GROUP BY hits.key, seq, anchor, turn_start, turn_end, length
-ORDER BY SUM((wanted.term ->> 1)::bigint) DESC, seq DESC, anchor
-LIMIT :limit
-
--- name: recall_search_within
--- As `recall_search`, where only parts of conversations count: the limit must not be used up by the rest of them.
-WITH needed AS MATERIALIZED (
-    SELECT json_extract(value, '$[0]') AS conversation_id, json_extract(value, '$[1]') AS start_seq,
-           json_extract(value, '$[2]') AS end_seq
-    FROM json_each(:parts)
-)
-SELECT seq, anchor, turn_start, turn_end, length, GROUP_CONCAT(number)
-FROM (
-    SELECT recall_entries.rowid AS id, recall_entries.*, wanted.key AS number,
-           json_extract(wanted.value, '$[1]') AS weight
-    FROM json_each(:terms) AS wanted
-    CROSS JOIN recall_entries
-    WHERE recall_entries MATCH json_extract(wanted.value, '$[0]')
-) AS hit
-CROSS JOIN needed ON needed.conversation_id = hit.conversation_id
-WHERE group_id = :group_id AND seq >= needed.start_seq AND seq <= needed.end_seq
-GROUP BY id
-ORDER BY SUM(weight) DESC, id DESC
-LIMIT :limit
-
--- name: recall_search_within [postgres]
--- include: recall_best
-
--- name: delete_recall_entries
-DELETE FROM recall_entries
-WHERE group_id = :group_id AND rowid IN (
-    SELECT rowid FROM recall_entries
-    WHERE recall_entries MATCH :key AND group_id = :group_id AND conversation_id = :conversation_id
-      AND seq >= :start_seq)
-
--- name: delete_recall_entries [postgres]
-DELETE FROM recall_entries
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq
+SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, array_to_string(tsvector_to_array(terms), ' ')
+FROM wanted JOIN recall_passages USING (conversation_id, place)
+WHERE group_id = :group_id
 
 -- name: recall_state
 -- How many conversations are indexed, and how many of their messages.
@@ -141,12 +155,11 @@ SELECT COUNT(*), CAST(COALESCE(SUM(end_seq - start_seq + 1), 0) AS BIGINT) FROM 
 -- name: merge_index
 -- The full text of SQLite keeps deleted terms until its parts are merged: so many pages at a time.
 -- across groups
-INSERT INTO recall_entries (recall_entries, rank) VALUES ('merge', -500)
+INSERT INTO recall_terms (recall_terms, rank) VALUES ('merge', -500)
 
 -- name: merge_index [postgres]
 -- across groups
 SELECT 1
-
 -- name: turns_of_messages
 -- `places` is JSON: lists of conversation and seq, first and last seq of the part of the branch that holds it, and
 -- `hidden_until` as in `messages_oldest_first`. A posted summary comes back in no turn.

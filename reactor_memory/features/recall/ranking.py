@@ -1,87 +1,130 @@
-"""Which entries of an index answer a query best. Pure, so that every index ranks alike.
+"""Which passages answer a query best. Pure, so that every index ranks alike.
 
-The score is BM25 over whether a term occurs at all, not how often: entries are a message or a line (Robertson and
-Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the usual k1 and b).
+The score is BM25 over whether a term occurs at all, not how often: passages are short (Robertson and Zaragoza, "The
+Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the usual k1 and b). A passage counts a share of the
+better one beside it: an answer stands beside its question.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
-from reactor_memory.models.index_requests import IndexAnswer, IndexEntry, IndexHit
-from reactor_memory.text.analyzer import terms
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit, Passage, RecallQuery
+from reactor_memory.text.analyzer import ANY_ENDING
 
 K1, B = 1.2, 0.75
 
-
-class Postings:
-    """An index in memory: which entries hold a term, in the order in which they were added."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[IndexEntry, int]] = []
-        self._with_term: defaultdict[str, list[int]] = defaultdict(list)
-
-    def add(self, entries: Iterable[IndexEntry]) -> None:
-        for entry in entries:
-            held = set(terms(entry.text))
-            for term in held:
-                self._with_term[term].append(len(self.entries))
-            self.entries.append((entry, len(held)))
-
-    def before(self, seq: int) -> Postings:
-        """The postings of the entries before `seq`."""
-        kept = Postings()
-        kept.add(entry for entry, _ in self.entries if entry.seq < seq)
-        return kept
-
-    def find(self, wanted: Sequence[str], *, first: int = 1, last: int) -> tuple[list[IndexHit], dict[str, int]]:
-        """The entries from `first` to `last` that hold one of the terms, and how many hold each, wherever they are."""
-        hits: defaultdict[int, list[str]] = defaultdict(list)
-        for term in wanted:
-            for position in self._with_term.get(term, ()):
-                if first <= self.entries[position][0].seq <= last:
-                    hits[position].append(term)
-        frequencies = {term: len(self._with_term.get(term, ())) for term in wanted}
-        return [_found(*self.entries[position], its_terms) for position, its_terms in hits.items()], frequencies
+TALK_SHARE, STEP_SHARE = 0.8, 0.5
+"""What a passage counts of the better one beside it: between words that people said, and where a call or a result is
+one of the two, for a step tells more of itself. Chosen on talk and on agent work (docs/decisions.md).
+"""
 
 
-def _found(entry: IndexEntry, length: int, its_terms: Sequence[str]) -> IndexHit:
-    return IndexHit(seq=entry.seq, anchor=entry.anchor, turn=entry.turn, terms=tuple(its_terms), length=length)
+def found_among(passages: Iterable[Passage], query: RecallQuery) -> IndexAnswer:
+    """What of these passages answers, and what stands beside it; the answer of an index that holds them alone."""
+    held = [(passage, frozenset(passage.terms)) for passage in passages]
+    words = query.words
+    if query.begun:
+        missing = [word[0] for word in words if not any(terms.intersection(word) for _, terms in held)]
+        words = begun_words(words, query.begun, missing)
+    having = [words_of(terms, words) for _, terms in held]
+    frequencies = {word[0]: 0 for word in query.words}
+    for name in (name for its_words in having for name in its_words):
+        frequencies[name] += 1
+    near = {at + step for at, its_words in enumerate(having) if its_words for step in (-1, 0, 1)}
+    found = tuple(
+        IndexHit(passage=replace(passage, terms=having[at]), length=len(passage.terms))
+        for at, (passage, _) in enumerate(held)
+        if at in near
+    )
+    until = max((passage.end_seq for passage, _ in held), default=0)
+    messages = until - held[0][0].seq + 1 if held else 0
+    return IndexAnswer(found=found, frequencies=frequencies, total=messages, indexed_until=until)
+
+
+def begun_words(
+    words: Sequence[tuple[str, ...]], begun: Mapping[str, tuple[str, ...]], missing: Collection[str]
+) -> tuple[tuple[str, ...], ...]:
+    """The words, of those that are `missing` what they may begin."""
+    return tuple((word[0], *begun.get(word[0], ())) if word[0] in missing else word for word in words)
+
+
+def words_of(terms: Collection[str], words: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The names of the words that stand among the terms."""
+    return tuple(word[0] for word in words if any(_is_among(term, terms) for term in word))
+
+
+def _is_among(term: str, terms: Collection[str]) -> bool:
+    if term.endswith(ANY_ENDING):
+        return any(each.startswith(term[:-1]) for each in terms)
+    return term in terms
 
 
 def scored(findings: IndexAnswer) -> IndexAnswer:
-    """The findings with their scores, best first; of equals the newer one, a message before a line."""
-    rarities = {term: rarity(count, findings.total) for term, count in findings.frequencies.items()}
-    lengths = [found.length for found in findings.found]
+    """The findings with their scores, best first; of equals the newer one."""
+    weights = rarities(findings)
+    lengths = [hit.length for hit in findings.found]
     usual = sum(lengths) / len(lengths) if sum(lengths) else 1.0
-    ranked = [replace(found, score=_score(found, rarities, usual)) for found in findings.found]
-    return replace(findings, found=tuple(sorted(ranked, key=_rank)))
+    ordered = sorted(findings.found, key=lambda hit: hit.passage.place)
+    own = [_score(hit, weights, usual) for hit in ordered]
+    shared = [*own]
+    for at, (earlier, later) in enumerate(pairwise(ordered)):
+        if _touch(earlier.passage, later.passage):
+            share = STEP_SHARE if earlier.passage.call_seq or later.passage.call_seq else TALK_SHARE
+            shared[at] = max(shared[at], own[at] + share * own[at + 1])
+            shared[at + 1] = own[at + 1] + share * own[at]
+    ranked = [replace(hit, score=score) for hit, score in zip(ordered, shared, strict=True) if score > 0]
+    return replace(findings, found=tuple(sorted(ranked, key=lambda hit: (-hit.score, -hit.passage.place))))
+
+
+def _touch(earlier: Passage, later: Passage) -> bool:
+    """Whether nothing lies between the two, as far as their places tell."""
+    if earlier.seq == later.seq:
+        return later.piece == earlier.piece + 1
+    return later.piece == 0 and later.seq == earlier.end_seq + 1
 
 
 def joined(indexed: IndexAnswer, direct: IndexAnswer) -> IndexAnswer:
-    """Two findings over different entries as one."""
-    terms_of_both = indexed.frequencies.keys() | direct.frequencies.keys()
+    """Two findings over different passages as one."""
+    names = indexed.frequencies.keys() | direct.frequencies.keys()
     return IndexAnswer(
         found=(*indexed.found, *direct.found),
-        frequencies={t: indexed.frequencies.get(t, 0) + direct.frequencies.get(t, 0) for t in sorted(terms_of_both)},
+        frequencies={t: indexed.frequencies.get(t, 0) + direct.frequencies.get(t, 0) for t in sorted(names)},
         total=indexed.total + direct.total,
         indexed_until=indexed.indexed_until,
     )
 
 
 def rarity(count: int, total: int) -> float:
-    """How much it says that an entry holds a term which `count` of `total` entries hold."""
+    """How much it says that a passage holds a term which `count` of `total` passages hold."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
-def _score(found: IndexHit, rarities: Mapping[str, float], usual: float) -> float:
-    norm = K1 * (1 - B + B * found.length / usual)
-    return found.similarity + sum(rarities[term] for term in found.terms) * (K1 + 1) / (1 + norm)
+def rarities(findings: IndexAnswer) -> dict[str, float]:
+    """What each word of the query weighs."""
+    return {term: rarity(count, findings.total) for term, count in findings.frequencies.items()}
 
 
-def _rank(found: IndexHit) -> tuple[float, int, str]:
-    return -found.score, -found.seq, found.anchor
+def matched(terms: Iterable[str], weights: Mapping[str, float]) -> float:
+    """What the terms weigh together."""
+    return sum(weights.get(term, 0.0) for term in terms)
+
+
+def _score(hit: IndexHit, weights: Mapping[str, float], usual: float) -> float:
+    norm = K1 * (1 - B + B * hit.length / usual)
+    return hit.similarity + matched(hit.passage.terms, weights) * (K1 + 1) / (1 + norm)
+
+
+def best_places(
+    places: Mapping[str, Sequence[tuple[int, int]]], weights: Mapping[str, float], limit: int
+) -> list[tuple[int, int]]:
+    """The places whose words weigh most together; of equals the later ones."""
+    totals: dict[tuple[int, int], float] = {}
+    for name, its_places in places.items():
+        for place in its_places:
+            totals[place] = totals.get(place, 0.0) + weights[name]
+    return sorted(totals, key=lambda place: (-totals[place], -place[1]))[:limit]

@@ -1,39 +1,46 @@
-"""From a question to what comes back for it: ask the index, read what it found, choose.
+"""From a question to what comes back for it: ask the index, decide, read what was chosen.
 
-Nothing is read for a message that names nothing outside its context. A fault of the index costs what it would have
+Nothing is read for a message that neither asks nor names an identifier. A fault of the index costs what it would have
 found, never the load.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import Block, Frame
+from reactor_memory.core.context.blocks import Block, block_text
 from reactor_memory.core.context.context import Context
-from reactor_memory.core.context.draft import Draft, EarlierTurns, with_block
+from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
-from reactor_memory.features.facts.merge import fold
-from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.recall.choice import Recalled, VisibleContext, choose, query_terms, wanted
-from reactor_memory.features.recall.entries import attributed, message_entries, searchable
-from reactor_memory.features.recall.gate import Name, known, names, outside
-from reactor_memory.features.recall.ranking import Postings, joined, scored
+from reactor_memory.features.recall.choice import (
+    CLIFF,
+    RECALLED,
+    answering_first,
+    fitting,
+    needed,
+    recalled_lines,
+    tokens_of,
+)
+from reactor_memory.features.recall.days import named_days
+from reactor_memory.features.recall.gate import FIRES, IN_WORDS, MAX_CHARACTERS, Verdict, identifiers, verdict
+from reactor_memory.features.recall.passages import passages_of
+from reactor_memory.features.recall.ranking import found_among, joined, rarities, scored
 from reactor_memory.features.redaction import redacted, unredacted
-from reactor_memory.models import LARGEST, Message, SearchHit, Session, Value
-from reactor_memory.models.index_requests import IndexAnswer, RecallQuery
-from reactor_memory.models.ledger import Fact
+from reactor_memory.models import Message, SearchHit, Session, Value
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
 from reactor_memory.models.seq_ranges import joined_ranges
+from reactor_memory.text.analyzer import WHOLE, QueryWord, beginnings, query_words, terms
+from reactor_memory.text.asking import asks
 
 if TYPE_CHECKING:
-    from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
+    from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor
 
 log = logging.getLogger(__name__)
 
@@ -41,34 +48,56 @@ DIRECT_MESSAGES = 2_000
 """How many messages that are not indexed yet are searched without the index: the newest."""
 
 IN_THREAD_MESSAGES = 100
-IN_THREAD_CHARACTERS = 100_000
-"""From so many on they are searched, and the best chosen, in a thread: other loads go on meanwhile."""
+IN_THREAD_CHARACTERS = 30_000
+"""From so many on they are searched in a thread: other loads go on meanwhile."""
 
 FOUND = 200
 """How much of what an index finds is looked at."""
 
-RECALLED_TURNS = "recalled"
-RECALLED_FACTS = Frame(part="recalled_facts", header="Recalled Conversation Facts:", place="last")
+MAX_QUERY_WORDS = 48
+
+DEFAULT_CLIFF = 0.2
+"""As `CLIFF`, for a message that may ask for nothing older: what comes back for it has to be better."""
+
+BY_QUERY = "recall: brought back for the query"
 
 
 class RecallOptions(Value, frozen=True, kw_only=True):
-    """`share` of the budget is the most that recall takes. `overhead` is what a message costs beside its own tokens.
+    """What recall may take, and how long.
 
-    A load waits `seconds` for what is recalled, half of it for what is near in meaning, and a third of it for the
-    embedder: words are there already.
+    `share`: of what memory leaves of the budget, where a message asked; `query_share`: where the caller asks, and
+    memory comes down to `query_memory_share` of the budget for it. `default`: whether messages are looked at
+    (``question``), always searched for (``always``), or never (``off``). `overhead` is what a message costs beside its
+    own tokens. A load waits `seconds` for what is recalled, half of it for what is near in meaning, and a third of it
+    for the embedder: words are there already.
     """
 
-    share: float = 0.9
+    default: Literal["off", "question", "always"] = "question"
+    share: float = 0.75
+    query_share: float = 0.9
+    query_memory_share: float = 0.25
     overhead: int = 4
     seconds: float = 3.0
 
 
 class Question(Value, frozen=True, kw_only=True):
-    """What to look for. `unknown` is None for an explicit query, else the names that the context does not show."""
+    """What to look for. `asks`: the message is a question; `named`: its identifiers, each with the names of its words.
+    `is_explicit`: the caller asks.
+    """
 
     text: str
-    named: tuple[Name, ...]
-    unknown: tuple[Name, ...] | None = None
+    words: Sequence[QueryWord]
+    asks: bool = True
+    named: dict[str, tuple[str, ...]] = {}
+    is_explicit: bool = False
+
+
+class Room(NamedTuple):
+    """`most`: tokens that recall may take. `free`: of these what nothing stands in. `memory`: what memory gives up."""
+
+    most: int
+    free: int
+    memory: int
 
 
 class Recaller:
@@ -79,14 +108,12 @@ class Recaller:
         *,
         index: RecallIndex,
         messages: MessageStore,
-        summaries: SummaryStore,
         counter: MessageCounter,
         redactor: Redactor,
         options: RecallOptions,
     ) -> None:
         self._index = index
         self._messages = messages
-        self._summaries = summaries
         self._counter = counter
         self._redactor = redactor
         self._options = options
@@ -101,7 +128,7 @@ class Recaller:
         context: Callable[[Sequence[Message]], Awaitable[Context]],
     ) -> Draft:
         """As `Recall.added`."""
-        question = question_of(query, current, draft)
+        question = question_of(query, current, self._options.default)
         if question is None:
             return draft
         return await self.recall(question, session, user_id, draft, await context(current))
@@ -110,63 +137,81 @@ class Recaller:
         self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context
     ) -> Draft:
         """`draft` with what was recalled. `context` is what it looks like without."""
-        most = int(self._options.share * context.report.budget)
-        room = min(most, room_in(context, count=self._cost, with_memory=question.unknown is None))
-        shown = visible_in(context, draft, room, count=self._cost)
         try:
             with anyio.fail_after(self._options.seconds):
-                recalled = await self._recalled(question, session, user_id, draft, shown, room)
+                return await self._recalled(question, session, user_id, draft, context)
         except Exception as error:  # an index is anybody's code, and a load does without it
             log.warning("nothing recalled", extra={"session_id": session.session_id, "reason": type(error).__name__})
             return draft
-        return with_recalled(draft, recalled, memory_room=room if question.unknown is None else 0)
 
     async def search(self, text: str, session: Session, user_id: str | None, *, limit: int) -> tuple[SearchHit, ...]:
-        """The messages and the facts that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
+        """The passages that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
         nothing = Draft(strategy="search", session_id=session.session_id)
-        findings = await self._findings(Question(text=text, named=names(text)), session, user_id, nothing, limit)
-        best = findings.found[:limit]
-        seqs = [(found.seq, found.seq) for found in best if not found.anchor]
-        anchors = [found.anchor for found in best if found.anchor]
-        messages = await self._messages.read_ranges(session.session_id, user_id, seqs) if seqs else ()
-        facts = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        texts = {("", message.seq): searchable(message) for message in messages}
-        shown_of = _texts_of(anchors, facts)
-        texts |= {(found.anchor, found.seq): shown_of[found.anchor] for found in best if found.anchor}
+        question = Question(text=text, words=words_to_find(text), is_explicit=True)
+        findings = await self._findings(question, session, user_id, nothing, limit)
+        best = [hit for hit in findings.found if hit.passage.terms or hit.similarity][:limit]
+        ranges = joined_ranges(needed(best))
+        messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
+        lines = [(hit, recalled_lines([hit], messages)) for hit in best]
         return tuple(
-            SearchHit(seq=found.seq, anchor=found.anchor, score=found.score, text=shown)
-            for found in best
-            if (shown := texts.get((found.anchor, found.seq)))
+            SearchHit(seq=hit.passage.seq, end_seq=hit.passage.end_seq, score=hit.score, text=line[0].text)
+            for hit, line in lines
+            if line
         )
 
     async def _recalled(
-        self,
-        question: Question,
-        session: Session,
-        user_id: str | None,
-        draft: Draft,
-        shown: VisibleContext,
-        room: int,
-    ) -> Recalled:
+        self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context
+    ) -> Draft:
         findings = await self._findings(question, session, user_id, draft)
-        if question.unknown is not None and not known(question.unknown, findings, before=shown.start):
-            return Recalled()
-        turns, anchors = wanted(findings, question.named, shown, room)
-        facts = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
-        messages = await self._messages.read_ranges(session.session_id, user_id, joined_ranges(turns)) if turns else ()
-        best = partial(
-            choose,
-            findings,
-            question.named,
-            shown,
-            fold(facts),
-            messages,
-            room,
-            count=self._cost,
-            count_text=self._counter.of_text,
+        weights = rarities(findings)
+        why = BY_QUERY
+        if not question.is_explicit and self._options.default != "always":
+            decided = self._verdict(question, findings, weights, draft, context)
+            why = IN_WORDS[decided]
+            if decided not in FIRES:
+                return with_remark(draft, why)
+        room = self._room(question, context)
+        cliff = CLIFF if question.is_explicit else DEFAULT_CLIFF
+        chosen = chosen_hits(findings.found, context, room, cliff=cliff, count=self._cost)
+        ranges = joined_ranges(needed(chosen))
+        messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
+        lines = recalled_lines(chosen, messages)
+        if not lines:
+            return with_remark(draft, IN_WORDS["nothing found"])
+        tokens = self._counter.of_text(block_text(RECALLED, [line.text for line in lines])) + self._options.overhead
+        for block in draft.blocks_at("memory") if question.is_explicit else ():
+            draft = with_block(draft, answering_first(block, weights))
+        draft = with_block(draft, Block(frame=RECALLED, lines=lines, tokens=tokens))
+        return with_remark(replace(draft, memory_gives=room.memory), why)
+
+    def _verdict(
+        self, question: Question, findings: IndexAnswer, weights: Mapping[str, float], draft: Draft, context: Context
+    ) -> Verdict:
+        shown = shown_whole(context)
+        return verdict(
+            asks=question.asks,
+            named=question.named,
+            hidden=[hit for hit in findings.found if not is_shown(hit, shown)],
+            visible=[hit for hit in findings.found if is_shown(hit, shown)],
+            shown=texts_of(context, draft),
+            weights=weights,
         )
-        is_short = len(facts) < IN_THREAD_MESSAGES and _is_short([*shown.window, *messages])
-        return best() if is_short else await anyio.to_thread.run_sync(best, abandon_on_cancel=True)
+
+    def _room(self, question: Question, context: Context) -> Room:
+        """What recall may take: a share of what the memory and the current turn leave, beside the newest turns."""
+        report, budget = context.report, context.report.budget
+        places = {frame.part: frame.place for frame in report.frames}
+        memory = sum(tokens for part, tokens in report.tokens.items() if places.get(part) == "memory")
+        window = window_of(context)
+        newest = sum(map(self._cost, window[kept_start(window, len(window), budget, self._cost) :]))
+        others = report.total_tokens - memory - report.tokens.get("window", 0)
+        gives, share = 0, self._options.share
+        if question.is_explicit:
+            gives = max(0, memory - int(self._options.query_memory_share * budget))
+            share = self._options.query_share
+        left = budget - others - (memory - gives)
+        free = budget - report.total_tokens
+        return Room(most=max(0, min(int(share * left), left - newest)), free=free + gives, memory=gives)
 
     async def _findings(
         self, question: Question, session: Session, user_id: str | None, draft: Draft, limit: int = FOUND
@@ -175,15 +220,15 @@ class Recaller:
             session_id=session.session_id,
             branch=session.branch,
             text=question.text,
-            terms=query_terms(question.text, question.named),
+            words=tuple(word.terms for word in question.words),
+            begun={word.terms[0]: beginnings(word) for word in question.words} if question.is_explicit else {},
             limit=limit,
         )
         indexed = await self._index.search(query)
         rest = await self._not_indexed(session, user_id, draft, indexed.indexed_until)
         if not rest:
             return indexed
-        is_short = _is_short(rest)
-        if is_short and self._redactor is unredacted:
+        if self._redactor is unredacted and is_short(rest):
             return scored(joined(indexed, _searched(rest, query, unredacted)))
         # A redactor may take longer than a load waits
         found = await anyio.to_thread.run_sync(_searched, rest, query, self._redactor, abandon_on_cancel=True)
@@ -204,90 +249,92 @@ class Recaller:
         return self._counter.of(message) + self._options.overhead
 
 
-def question_of(query: str | None, current: Sequence[Message], draft: Draft) -> Question | None:
-    """What a load asks for: its explicit `query`; without one (None) what the current message names and `draft` does
-    not show; None if there is nothing to ask.
+def question_of(query: str | None, current: Sequence[Message], default: str = "question") -> Question | None:
+    """What a load asks for: its explicit `query`; without one (None) the message to come, if it asks or names an
+    identifier; None if there is nothing to ask.
     """
     if query is not None:
-        return Question(text=query, named=names(query)) if query.strip() else None
+        return Question(text=query, words=words_to_find(query), is_explicit=True) if query.strip() else None
     text = "\n".join(message.content for message in current if message.role == "user")
-    named = names(text)
-    unknown = outside(named, _texts(draft)) if named else ()
-    return Question(text=text, named=named, unknown=unknown) if unknown else None
+    if default == "off" or not text.strip():
+        return None
+    named = {word: its_names for word in identifiers(text) if (its_names := _names_of(word))}
+    is_question = default == "always" or asks(text)
+    if not is_question and not named:
+        return None
+    return Question(text=text[:MAX_CHARACTERS], words=words_to_find(text), asks=is_question, named=named)
 
 
-def _texts(draft: Draft) -> Iterator[str]:
-    yield from (line.text for block in draft.blocks_at("memory") for line in block.lines)
-    yield from (message.content for verbatim in draft.verbatim for message in verbatim.messages)
-    yield from map(attributed, draft.window)
+def _names_of(identifier: str) -> tuple[str, ...]:
+    """The words that an identifier stands under: its whole form, or all of it if it has none."""
+    names = [word.terms[0] for word in query_words(identifier)]
+    return tuple([name for name in names if name.startswith(WHOLE)] or names)
 
 
-def room_in(context: Context, *, count: Callable[[Message], int], with_memory: bool) -> int:
-    """What of the budget nothing needs but the window before its newest turns and, `with_memory`, the memory."""
-    giving = {frame.part for frame in context.report.frames if with_memory and frame.place == "memory"}
-    taken = sum(tokens for part, tokens in context.report.tokens.items() if part != "window" and part not in giving)
-    window, budget = window_of(context), context.report.budget
-    return max(0, budget - taken - sum(map(count, window[kept_start(window, len(window), budget, count) :])))
+def words_to_find(text: str) -> list[QueryWord]:
+    """The words to search for: those of days and those that mean something."""
+    text = text[:MAX_CHARACTERS]
+    days = [QueryWord((term,)) for term in dict.fromkeys(terms(named_days(text)))]
+    return [*days, *query_words(text)][:MAX_QUERY_WORDS]
+
+
+def with_remark(draft: Draft, remark: str) -> Draft:
+    return replace(draft, remarks=(*draft.remarks, remark))
 
 
 def window_of(context: Context) -> list[Message]:
     return [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
 
 
-def visible_in(context: Context, draft: Draft, room: int, *, count: Callable[[Message], int]) -> VisibleContext:
-    """What `context` shows, and from where on its window would stay if recall took `room` tokens."""
-    window = window_of(context)
-    excess = room - (context.report.budget - context.report.total_tokens)
-    safe = 0
-    while safe < len(window) and (excess > 0 or window[safe].role != "user"):
-        excess -= count(window[safe])
-        safe += 1
-    kept = window[kept_start(window, len(window), context.report.budget, count) :]
-    newest = (kept[0].seq or 0) if kept else LARGEST
-    first_safe = min(newest, (window[safe].seq or 0) if safe < len(window) else LARGEST)
-    lines = frozenset(line.text for block in draft.blocks_at("memory") for line in block.lines)
-    return VisibleContext(lines=lines, window=tuple(window), first_safe=first_safe)
+def shown_whole(context: Context) -> frozenset[int]:
+    """The messages of the log that `context` shows as they are."""
+    shown = {message.seq for message in context.messages if message.seq is not None}
+    for entry in context.report.clamped:
+        shown.difference_update(range(entry.first, entry.last + 1))
+    return frozenset(shown)
 
 
-def with_recalled(draft: Draft, recalled: Recalled, *, memory_room: int) -> Draft:
-    """The draft with what came back, for which memory gives up `memory_room` tokens: of lines that do not answer."""
-    if not recalled.lines and not recalled.messages:
-        return draft
-    if memory_room:
-        for block in draft.blocks_at("memory"):
-            draft = with_block(draft, _answering_first(block, recalled))
-    if recalled.lines:
-        draft = with_block(draft, Block(frame=RECALLED_FACTS, lines=recalled.lines))
-    earlier = EarlierTurns(part=RECALLED_TURNS, messages=recalled.messages) if recalled.messages else None
-    return replace(draft, earlier=earlier, earlier_room=memory_room)
+def is_shown(hit: IndexHit, shown: frozenset[int]) -> bool:
+    return all(seq in shown for seq in range(hit.passage.seq, hit.passage.end_seq + 1))
 
 
-def _answering_first(block: Block, recalled: Recalled) -> Block:
-    """The block with the lines that answer worth more than all others."""
-    best = 1.0 + max((line.value for line in block.lines), default=0.0)
-    lines = [
-        replace(line, value=best + line.value) if line.text in recalled.answering else line for line in block.lines
-    ]
-    return replace(block, lines=tuple(lines))
+def texts_of(context: Context, draft: Draft) -> Iterator[str]:
+    yield from (line.text for block in draft.blocks_at("memory") for line in block.lines)
+    for message, part in zip(context.messages, context.report.parts, strict=True):
+        if part != "current":
+            yield message.content
+            yield from (str(call.arguments) for call in message.tool_calls)
 
 
-def _texts_of(anchors: Iterable[str], facts: Iterable[Fact]) -> dict[str, str]:
-    """The lines of each anchor that tell of the facts that hold."""
-    about: dict[str, list[Fact]] = {anchor: [] for anchor in anchors}
-    for fact in fold(facts):
-        if fact.anchor in about:
-            about[fact.anchor].append(fact)
-    return {anchor: "\n".join(line.text for line in render_facts(told, count=len)) for anchor, told in about.items()}
+def chosen_hits(
+    found: Sequence[IndexHit], context: Context, room: Room, *, cliff: float, count: Callable[[Message], int]
+) -> list[IndexHit]:
+    """The passages that come back. What has to leave the window for them competes for the same room."""
+    shown = shown_whole(context)
+    hidden = [hit for hit in found if not is_shown(hit, shown)]
+    chosen = fitting(hidden, room.most, cliff=cliff)
+    excess = tokens_of(chosen) - room.free
+    if excess <= 0:
+        return chosen
+    staying = frozenset(shown - leaving(window_of(context), excess, context.report.budget, count))
+    return fitting([hit for hit in found if not is_shown(hit, staying)], room.most, cliff=cliff)
+
+
+def leaving(window: Sequence[Message], excess: int, budget: int, count: Callable[[Message], int]) -> frozenset[int]:
+    """The oldest turns of the window that make room for `excess` tokens; never the newest ones."""
+    newest = kept_start(window, len(window), budget, count)
+    end = 0
+    while end < newest and (excess > 0 or window[end].role != "user"):
+        excess -= count(window[end])
+        end += 1
+    return frozenset(message.seq or 0 for message in window[:end])
+
+
+def is_short(messages: Sequence[Message]) -> bool:
+    """Whether reading them is quick enough for the thread of the event loop."""
+    return len(messages) < IN_THREAD_MESSAGES and sum(len(each.content) for each in messages) < IN_THREAD_CHARACTERS
 
 
 def _searched(messages: Sequence[Message], query: RecallQuery, redactor: Redactor) -> IndexAnswer:
-    postings = Postings()
-    postings.add(message_entries(redacted(messages, redactor)))
-    last = messages[-1].seq or 0
-    found, frequencies = postings.find(query.terms, last=last)
-    return IndexAnswer(found=tuple(found), frequencies=frequencies, total=len(messages))
-
-
-def _is_short(messages: Sequence[Message]) -> bool:
-    """Whether reading them is quick enough for the thread of the event loop."""
-    return len(messages) < IN_THREAD_MESSAGES and sum(len(each.content) for each in messages) < IN_THREAD_CHARACTERS
+    clean = None if redactor is unredacted else redacted(messages, redactor)
+    return found_among(passages_of(messages, clean), query)

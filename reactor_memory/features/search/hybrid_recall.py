@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError
-from reactor_memory.features.recall.choice import MAX_QUERY_CHARACTERS
+from reactor_memory.features.recall.gate import MAX_CHARACTERS
+from reactor_memory.features.recall.passages import PASSAGE_CHARACTERS
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.vector_operations import nearest_in_branch
-from reactor_memory.models.index_requests import IndexAnswer, IndexHit, IndexPart, RecallQuery
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit, IndexPart, Passage, RecallQuery
 from reactor_memory.models.leases import Lease
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 NEAREST = 200
 """How many messages are looked at for their meaning: as many as for their words."""
+
+SHORT_TOKENS = 30
+"""About what a short message takes."""
 
 FULL_SCORE = 8.0
 """What a message counts that means exactly the same: as much as one that holds a rare term."""
@@ -79,7 +83,7 @@ class MeaningIndex:
         return with_meanings(by_words, near, above=self._min_similarity, limit=query.limit)
 
     async def _near(self, query: RecallQuery, until: int) -> tuple[Near, ...]:
-        [vector] = await self._embedder.embed([query.text[:MAX_QUERY_CHARACTERS]], is_query=True)
+        [vector] = await self._embedder.embed([query.text[:MAX_CHARACTERS]], is_query=True)
         if not any(vector):
             return ()
         return await self._database.read_long(
@@ -96,18 +100,18 @@ class MeaningIndex:
 
 
 def with_meanings(by_words: IndexAnswer, near: Sequence[Near], *, above: float, limit: int) -> IndexAnswer:
-    """The findings with what is `near`: a message that words found counts more, another one is added. Facts stand for
-    themselves. Nothing that is just as alike as `above` counts for it, and what is the same `FULL_SCORE`.
+    """The findings with what is `near`: a passage that words found counts more; of a message without one, its beginning
+    is added. Nothing that is just as alike as `above` counts for it, and what is the same `FULL_SCORE`.
     """
     if not near:
         return by_words
     worth = {each.seq: FULL_SCORE * (each.similarity - above) / max(1 - above, 0.001) for each in near}
-    lifted = [_lifted(found, worth) for found in by_words.found]
-    held = {found.seq for found in by_words.found if not found.anchor}
+    lifted = [replace(hit, similarity=hit.similarity + _worth_of(hit.passage, worth)) for hit in by_words.found]
+    held = {seq for hit in by_words.found for seq in range(hit.passage.seq, hit.passage.end_seq + 1)}
     # Of the usual length, so that nothing that was found by its words counts as longer than before.
-    usual = round(sum(found.length for found in by_words.found) / max(1, len(by_words.found)))
+    usual = round(sum(hit.length for hit in by_words.found) / max(1, len(by_words.found)))
     added = [
-        IndexHit(seq=each.seq, turn=each.turn, length=usual, similarity=worth[each.seq])
+        IndexHit(passage=_beginning(each.seq), length=usual, similarity=worth[each.seq])
         for each in near
         if each.seq not in held
     ]
@@ -115,7 +119,10 @@ def with_meanings(by_words: IndexAnswer, near: Sequence[Near], *, above: float, 
     return replace(best, found=best.found[:limit])
 
 
-def _lifted(found: IndexHit, worth: dict[int, float]) -> IndexHit:
-    if found.anchor or found.seq not in worth:
-        return found
-    return replace(found, similarity=found.similarity + worth[found.seq])
+def _worth_of(passage: Passage, worth: dict[int, float]) -> float:
+    return max(worth.get(seq, 0.0) for seq in range(passage.seq, passage.end_seq + 1))
+
+
+def _beginning(seq: int) -> Passage:
+    """The index does not tell how long the message is: it is taken for a short one, as most are."""
+    return Passage(seq=seq, start=0, end_seq=seq, end=PASSAGE_CHARACTERS, tokens=SHORT_TOKENS)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeUnavailableError
-from reactor_memory.features.recall.entries import searchable
+from reactor_memory.features.recall.passages import text_of
 from reactor_memory.features.search.highlights import highlight
 from reactor_memory.features.search.models import (
     DEEPEST,
@@ -135,7 +135,7 @@ def _ends_with(text: str, beginning: str) -> bool:
 
 
 def _highlighted(hits: Sequence[MessageHit], wanted: Sequence[str]) -> tuple[MessageHit, ...]:
-    return tuple(replace(hit, highlight=highlight(searchable(hit.message), wanted)) for hit in hits)
+    return tuple(replace(hit, highlight=highlight(text_of(hit.message), wanted)) for hit in hits)
 
 
 def _next(search: MessageSearch, now: int, count: int) -> SearchCursor:

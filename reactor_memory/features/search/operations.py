@@ -17,7 +17,7 @@ from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_j
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.recall.operations import WEIGHT_UNIT, term_key
+from reactor_memory.features.recall.operations import term_key
 from reactor_memory.features.recall.ranking import K1, B, rarity
 from reactor_memory.features.recall.vectors import NearQuery, nearest, packed
 from reactor_memory.features.search.models import (
@@ -38,6 +38,9 @@ from reactor_memory.models import BranchRange
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import EMBED_SEARCH, EVER, INDEX_SEARCH, Ahead
 from reactor_memory.text.analyzer import ANALYZER_VERSION, ANY_ENDING, QueryWord, beginnings, present
+
+WEIGHT_UNIT = 1_000
+"""Weights are whole numbers, so that no engine adds them up in its own way."""
 
 LAST_SEQ = 2**31 - 1
 """Of a message in a conversation: half of a row id."""

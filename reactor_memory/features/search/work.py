@@ -11,8 +11,8 @@ import anyio.to_thread
 
 from reactor_memory.database.database import Database
 from reactor_memory.errors import EmbeddingError, RedactionError
-from reactor_memory.features.recall.entries import searchable
 from reactor_memory.features.recall.guarded_embedder import MEANINGLESS
+from reactor_memory.features.recall.passages import text_of
 from reactor_memory.features.redaction import redacted
 from reactor_memory.features.search import operations as search
 from reactor_memory.features.search.models import IndexedRange, Meaning, WordEntry, is_findable
@@ -136,7 +136,7 @@ class WordIndexing:
 
     def _entries_of(self, messages: Sequence[Message]) -> list[WordEntry]:
         clean = redacted(messages, self._redactor)
-        texts = [searchable(message) for message in clean]
+        texts = [text_of(message) for message in clean]
         around = language_of(" ".join(text[:NEAR_CHARACTERS] for text in texts))
         return [
             WordEntry(seq=message.seq or 0, terms=terms_of(text, around), sent_at=message.created_at or 0)
@@ -191,8 +191,8 @@ class MeaningIndexing:
         return unread.end_seq if is_stored else None
 
     async def _meanings(self, messages: Sequence[Message]) -> list[Meaning]:
-        told = [message for message in messages if searchable(message).strip()]
-        vectors = await self._embedder.embed([searchable(message) for message in told]) if told else ()
+        told = [message for message in messages if text_of(message).strip()]
+        vectors = await self._embedder.embed([text_of(message) for message in told]) if told else ()
         return [
             Meaning(seq=message.seq or 0, vector=tuple(vector), sent_at=message.created_at or 0)
             for message, vector in zip(told, vectors, strict=True)

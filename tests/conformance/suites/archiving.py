@@ -26,11 +26,12 @@ from reactor_memory.features.posted_summaries.posting import Post
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, Pin, ToolCall
 from reactor_memory.models.block_lines import Layout
-from reactor_memory.models.index_requests import IndexEntry, IndexPart, RecallQuery
+from reactor_memory.models.index_requests import IndexPart, Passage
 from reactor_memory.models.requests import AppendRequest, ContextQuery
 from reactor_memory.testing.branching import fork, withdraw
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, stored_form, wall_clock
 from reactor_memory.testing.log import seqs
+from reactor_memory.testing.recall import asked
 from reactor_memory.testing.summary_recording import claimed, fact, layout, ledger_of, seal, session_of
 from tests.conformance.suites.erasing import erase
 from tests.conformance.suites.pinning import keep
@@ -273,14 +274,14 @@ class ArchiveRules:
     async def test_recall_finds_what_is_archived_and_not_what_is_cleared(self, store: Store) -> None:
         await talk(store)
         lease = await claimed(store, "s")
-        entries = tuple(IndexEntry(seq=seq, turn=(seq, seq), text="tea") for seq in range(1, 7))
-        part = IndexPart(conversation_id="s", start_seq=1, end_seq=6, entries=entries)
+        passages = tuple(Passage(seq=seq, start=0, end_seq=seq, end=3, tokens=1, terms=("tea",)) for seq in range(1, 7))
+        part = IndexPart(conversation_id="s", start_seq=1, end_seq=6, passages=passages)
         assert await store.index.extend(lease, part)
 
         async def found() -> list[int]:
             branch = (await session_of(store, "s")).branch
-            query = RecallQuery(session_id="s", branch=branch, text="tea", terms=("tea",), limit=10)
-            return sorted(each.seq for each in (await store.index.search(query)).found)
+            answer = await store.index.search(asked("s", branch, "tea"))
+            return sorted(hit.passage.seq for hit in answer.found if hit.passage.terms)
 
         await archive(store, "s", 2)
         assert await found() == [1, 2, 3, 4, 5, 6]

@@ -25,11 +25,12 @@ from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.models.index_requests import IndexEntry, IndexPart, RecallQuery
+from reactor_memory.models.index_requests import IndexPart, Passage
 from reactor_memory.models.ledger import Ledger, PostedSummary, Summary
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, pin_of, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
+from reactor_memory.testing.recall import asked
 from reactor_memory.testing.summary_recording import (
     MINUTE,
     claimed,
@@ -364,12 +365,14 @@ class ErasedFromTheIndex:
         assert await store.index.indexed_until("s") == 4
         assert not await store.index.extend(lease, self.part(5))
         branch = (await session_of(store, "s")).branch
-        query = RecallQuery(session_id="s", branch=branch, text="secret6", terms=("secret6",))
-        assert (await store.index.search(query)).found == ()
+        assert (await store.index.search(asked("s", branch, "secret6"))).found == ()
 
     def part(self, start: int) -> IndexPart:
-        entries = tuple(IndexEntry(seq=seq, turn=(seq, seq), text=f"secret{seq}") for seq in range(start, start + 4))
-        return IndexPart(conversation_id="s", start_seq=start, end_seq=start + 3, entries=entries)
+        passages = tuple(
+            Passage(seq=seq, start=0, end_seq=seq, end=7, tokens=2, terms=(f"secret{seq}",))
+            for seq in range(start, start + 4)
+        )
+        return IndexPart(conversation_id="s", start_seq=start, end_seq=start + 3, passages=passages)
 
 
 class ErasedUsers:

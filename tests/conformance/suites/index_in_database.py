@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reactor_memory.models.index_requests import RecallQuery
 from reactor_memory.models.ledger import Fact
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, wall_clock
-from reactor_memory.testing.recall import indexed, part, seqs, talk
+from reactor_memory.testing.recall import asked, indexed, part, seqs, talk
 from reactor_memory.testing.summary_recording import claimed, folded, ledger_of, seal, session_of
-from reactor_memory.text.analyzer import terms
 from tests.scenes.stores import SqlStore
 
 
@@ -42,8 +40,7 @@ class IndexInDatabase:
         lease = await claimed(store, "s")
         await store.delete("s", None, now=wall_clock(), purge=purge)
         assert not await index.extend(lease, part("s", talk("late", "yes", start=3)))
-        query = RecallQuery(session_id="s", branch=branch, text="walrus", terms=tuple(terms("walrus")))
-        assert bool((await index.search(query)).found) is not purge
+        assert bool((await index.search(asked("s", branch, "walrus"))).found) is not purge
 
     async def test_ranges_are_read_along_the_branch(self, store: SqlStore) -> None:
         await append_messages(store, "s", talk("one", "two", "three", "four"))

@@ -67,7 +67,7 @@ def test_the_parts_stand_in_the_order_of_the_design() -> None:
         narrative=(line("They talked."),),
         pins=(pinned("pinned"),),
         window=chat(1, first=21),
-        recalled=chat(1, first=3),
+        recalled_lines=(line("- back"),),
         covered_seq=20,
         freshness="fresh",
     )
@@ -75,7 +75,7 @@ def test_the_parts_stand_in_the_order_of_the_design() -> None:
     report = context.report
     assert report.parts == (
         *("facts", "narrative", "pins"),
-        *("window", "window", "recalled", "recalled", "current"),
+        *("window", "window", "recalled", "current"),
     )
     assert report.window_start_seq == 21
     assert report.cache_breakpoints == (3, 5)
@@ -102,36 +102,20 @@ def test_a_block_without_lines_is_no_message() -> None:
     assert assembled(draft(), Message.user("hi")).report.parts == ("current",)
 
 
-def test_recalled_turns_take_place_of_the_window_above_its_minimum() -> None:
-    proposal = draft(window=chat(3, first=11), recalled=chat(2))
-    context = assembled(proposal, Message.user("q"), budget=61 + 29)
-    assert context.report.tokens == {"window": 40, "recalled": 40, "current": 1}
+def test_what_comes_back_takes_place_of_the_window_above_its_newest_turns() -> None:
+    proposal = draft(window=chat(4, first=11), recalled_lines=(line("- back"), line("- again")))
+    whole = assembled(proposal, Message.user("q"))
+    block = whole.report.tokens["recalled"]
+    tight = assembled(proposal, Message.user("q"), budget=1 + 40 + block)
+    assert tight.report.tokens == {"window": 40, "recalled": block, "current": 1}
 
 
-def test_recall_is_given_up_before_the_newest_two_turns() -> None:
-    proposal = draft(window=chat(3, first=11), recalled=(*chat(1, first=3), *chat(1)))
-    context = assembled(proposal, Message.user("q"), budget=61 + 29, memory_curve=((1, 0.0),))
-    assert context.report.tokens == {"window": 40, "recalled": 40, "current": 1}
-    tight = assembled(proposal, Message.user("q"), budget=61 + 19, memory_curve=((1, 0.0),))
-    assert tight.report.tokens == {"window": 40, "recalled": 20, "current": 1}
-    first_turn = ReportEntry(part="recalled", first=1, last=2, count=2, reason="over_budget", tokens=20)
-    assert first_turn in tight.report.dropped
-    assert first_turn not in context.report.dropped
-
-
-def test_a_recalled_turn_comes_whole_or_not_at_all() -> None:
-    proposal = draft(window=chat(1, first=11), recalled=chat(1))
-    assert assembled(proposal, Message.user("q"), budget=41).report.tokens["recalled"] == 20
-    assert assembled(proposal, Message.user("q"), budget=40).report.tokens == {"window": 20, "current": 1}
-
-
-def test_what_the_window_shows_is_not_shown_again_as_recalled() -> None:
-    window = chat(2, first=3)
-    context = assembled(draft(window=window, recalled=(*chat(1), *window[:2])), Message.user("q"))
-    assert [message.seq for message in context.messages] == [3, 4, 5, 6, 1, 2, None]
-    assert {(entry.first, entry.reason) for entry in context.report.dropped} == {
-        (3, "already_shown"),
-    }
+def test_what_comes_back_is_given_up_before_the_newest_two_turns() -> None:
+    proposal = draft(window=chat(4, first=11), recalled_lines=(line("- back"), line("- again")))
+    block = assembled(proposal, Message.user("q")).report.tokens["recalled"]
+    tight = assembled(proposal, Message.user("q"), budget=1 + 40 + block - 1)
+    assert tight.report.tokens["window"] == 40
+    assert tight.report.tokens["recalled"] < block
 
 
 def test_window_gives_up_whole_turns_before_memory_gives_up_anything() -> None:
@@ -224,7 +208,7 @@ def test_stored_messages_are_never_counted_as_text() -> None:
         return message.token_count if message.token_count is not None else count_text(message.content)
 
     window = chat(30, size=40)
-    proposal = draft(window=window, fact_lines=(line("- a: b"),), recalled=chat(2, first=100))
+    proposal = draft(window=window, fact_lines=(line("- a: b"),))
     limits = ContextLimits(budget=500)
     assemble(proposal, [Message.user("the new one")], limits, count=counting, count_text=count_text)
     assert set(texts) <= {"the new one", f"{FACTS.header}\n{NOTICE}\n- a: b"}

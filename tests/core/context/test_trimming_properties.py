@@ -62,14 +62,13 @@ pins = st.lists(
 def drafts(draw: st.DrawFn) -> Draft:
     log = draw(logs())
     border = draw(st.integers(0, len(log)))
-    recalled = log[draw(st.integers(0, border)) : border] if draw(st.booleans()) else ()
     covered = draw(st.integers(0, border))
     return draft_of(
         fact_lines=draw(lines),
         narrative=draw(lines),
         pins=draw(pins),
         window=log[border:],
-        recalled=recalled,
+        recalled_lines=draw(lines),
         unread=((covered + 1, border),) if covered < border else (),
         covered_seq=covered,
         freshness="fresh",
@@ -231,5 +230,5 @@ def test_an_unlimited_budget_gives_up_nothing_but_orphans(draft: Draft, given_li
     current = [Message.user("and now?")]
     context = assemble(draft, current, replace(given_limits, budget=10**9), count=count, count_text=count_text)
     reasons = {entry.reason for entry in context.report.dropped}
-    assert reasons <= {"orphan_result", "open_call", "open_reasoning", "already_shown"}
+    assert reasons <= {"orphan_result", "open_call", "open_reasoning"}
     assert not context.report.clamped

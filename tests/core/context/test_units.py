@@ -17,7 +17,6 @@ from reactor_memory.core.context.selection import newest, window_start
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.features.facts.segments import next_segment
-from reactor_memory.features.recall.entries import message_entries
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_openai, to_openai_responses
 from reactor_memory.models import Message, ToolCall
 from tests.core.context.histories import THOUGHT, budgets, count, count_text, logs, turns
@@ -40,19 +39,13 @@ def sealed(log: Sequence[Message], size: int) -> list[Sequence[Message]]:
 
 @st.composite
 def drafts(draw: st.DrawFn) -> tuple[Sequence[Message], Draft]:
-    """A log, and a draft as a strategy makes it: a window of what was not sealed, or of the newest, and whole turns of
-    the segments before it.
-    """
+    """A log, and a draft as a strategy makes it: a window of what was not sealed, or of the newest."""
     log = draw(logs())
     segments = sealed(log, draw(st.integers(1, 6)))
     most = draw(st.integers(1, 12))
     first = window_start(log, message_count=most, max_tokens=draw(budgets), longest_turn=most, count=count)
     window: Sequence[Message] = draw(st.sampled_from([segments[-1], log[first:], newest(log, most)]))
-    start = window[0].seq or 0 if window else len(log) + 1
-    found = {entry.turn for segment in segments[:-1] for entry in message_entries(segment) if entry.turn[1] < start}
-    chosen = draw(st.lists(st.sampled_from(sorted(found)), unique=True, max_size=4)) if found else []
-    recalled = [message for first, last in chosen for message in log[first - 1 : last]]
-    return log, draft(window=tuple(window), recalled=recalled)
+    return log, draft(window=tuple(window))
 
 
 def made(draft: Draft, current: Sequence[Message], budget: int) -> Context:
@@ -75,17 +68,6 @@ def test_no_context_parts_reasoning_from_what_came_with_it(
         assert verify(context, count=count, log=[*log, *numbered]) == []
         just_made = context.messages and context.messages[-1].role in ("assistant", "agent")
         assert just_made or provider_problems(context) == []
-
-
-def test_a_result_behind_another_call_leaves_none_open() -> None:
-    """Parts of one long turn come back apart, and providers use an id again."""
-    hm = Message.assistant("hm")
-    log = [Message.user("?"), called("a"), hm, called("a"), *answered("a"), hm, hm, *answered("a")]
-    numbered = [replace(message, seq=seq, token_count=1, tokenizer="stand-in") for seq, message in enumerate(log, 1)]
-    back = [numbered[seq - 1] for seq in (2, 8, 4, 5)]
-    context = made(draft(window=(), recalled=back), [Message.user("well?")], 1000)
-    assert verify(context, count=count, log=numbered) == []
-    assert [message.seq for message in context.messages] == [4, 5, 8, None]
 
 
 @often

@@ -39,7 +39,7 @@ def good() -> Context:
         narrative=(LINE,),
         pins=PINS,
         window=(*log[:2], *log[4:]),
-        recalled=log[2:4],
+        recalled_lines=(LINE,),
         covered_seq=1,
     )
     return assemble(proposal, [Message.user("now")], ContextLimits(budget=175), count=count, count_text=count_text)
@@ -99,9 +99,9 @@ def swapped(context: Context, first: int, second: int) -> Context:
 
 
 def doubled(context: Context) -> Context:
-    """The first message of the window once more, as if it had been recalled."""
+    """The first message of the window once more, as if it were the current turn."""
     window = context.messages[context.report.parts.index("window")]
-    index = context.report.parts.index("recalled")
+    index = context.report.parts.index("current")
     return shown(context, [*context.messages[:index], window, *context.messages[index + 1 :]])
 
 

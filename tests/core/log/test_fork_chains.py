@@ -63,10 +63,10 @@ def context_of(session: Session) -> Steps[Any]:
 
 
 def search_of(session: Session) -> Steps[Any]:
-    query = RecallQuery(
-        session_id=session.session_id, branch=session.branch, text="order", terms=("order", "ready"), limit=10
+    words = (("order",), ("ready",))
+    return recall.search(
+        RecallQuery(session_id=session.session_id, branch=session.branch, text="order", words=words, limit=10)
     )
-    return recall.search(query)
 
 
 READS: dict[str, Callable[[Session], Steps[Any]]] = {

@@ -181,7 +181,7 @@ def test_a_fact_whose_line_was_recalled_is_shown() -> None:
     assert [(fate.kept, fate.reason) for fate in found.facts] == [(True, "shown"), (False, "below_floor")]
     line = found.facts[0].line
     assert line
-    assert (line.part, line.number, line.sources) == ("recalled_facts", 1, (3,))
+    assert (line.part, line.number, line.sources) == ("recalled", 1, (3,))
     assert found.messages[2].outcome == "remembered"
 
 

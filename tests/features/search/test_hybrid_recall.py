@@ -12,26 +12,27 @@ from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.hybrid_recall import FULL_SCORE, MeaningIndex, with_meanings
 from reactor_memory.models import BranchRange
-from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
+from reactor_memory.models.index_requests import IndexAnswer, IndexHit, Passage, RecallQuery
 from tests.doubles.fake_embedder import FakeEmbedder
 from tests.doubles.scripted_database import ScriptedDatabase
 
 pytestmark = pytest.mark.anyio
 
+
+def hit(seq: int, end_seq: int, *words: str, length: int) -> IndexHit:
+    return IndexHit(passage=Passage(seq=seq, start=0, end_seq=end_seq, end=9, tokens=3, terms=words), length=length)
+
+
 WORDS = scored(
     IndexAnswer(
-        found=(
-            IndexHit(seq=1, turn=(1, 2), terms=("dog",), length=4),
-            IndexHit(seq=5, turn=(5, 6), terms=("day",), length=6),
-            IndexHit(seq=5, turn=(5, 5), anchor="rex", terms=("day",), length=2),
-        ),
+        found=(hit(1, 2, "dog", length=4), hit(5, 6, "day", length=6), hit(30, 30, "day", length=2)),
         frequencies={"dog": 1, "day": 40},
         total=100,
         indexed_until=90,
     )
 )
 QUERY = RecallQuery(
-    session_id="s", branch=(BranchRange(conversation_id="s", start_seq=1),), text="a cat", terms=("cat",), limit=10
+    session_id="s", branch=(BranchRange(conversation_id="s", start_seq=1),), text="a cat", words=(("cat",),), limit=10
 )
 
 
@@ -39,49 +40,46 @@ def near(seq: int, similarity: float) -> Near:
     return Near(seq=seq, turn=(seq, seq + 1), similarity=similarity)
 
 
-def seqs(findings: IndexAnswer) -> list[tuple[int, str]]:
-    return [(found.seq, found.anchor) for found in findings.found]
+def scores(findings: IndexAnswer) -> dict[int, float]:
+    return {found.passage.seq: found.score for found in findings.found}
 
 
 def test_nothing_near_changes_nothing() -> None:
     assert with_meanings(WORDS, (), above=0.3, limit=10) is WORDS
 
 
-def test_the_same_meaning_brings_its_turn_like_a_rare_term() -> None:
+def test_the_same_meaning_brings_its_message_like_a_rare_term() -> None:
     findings = with_meanings(
         IndexAnswer(indexed_until=90), [near(7, 1.0), near(9, 0.65), near(11, 0.3)], above=0.3, limit=9
     )
-    assert [(found.seq, found.turn) for found in findings.found] == [(7, (7, 8)), (9, (9, 10)), (11, (11, 12))]
-    assert [found.score for found in findings.found] == pytest.approx([FULL_SCORE, FULL_SCORE / 2, 0])
+    assert scores(findings) == pytest.approx({7: FULL_SCORE, 9: FULL_SCORE / 2})
     assert findings.indexed_until == 90
 
 
-def test_a_message_found_both_ways_is_lifted_a_line_not() -> None:
-    before = {(found.seq, found.anchor): found.score for found in WORDS.found}
-    after = with_meanings(WORDS, [near(5, 1.0)], above=0.3, limit=10)
-    assert seqs(after)[0] == (5, "")
-    gained = {(found.seq, found.anchor): found.score - before[found.seq, found.anchor] for found in after.found}
-    assert gained == pytest.approx({(5, ""): FULL_SCORE, (5, "rex"): 0, (1, ""): 0})
-    assert next(found.turn for found in after.found if found.seq == 5) == (5, 6)
+def test_a_passage_found_both_ways_is_lifted() -> None:
+    before, after = scores(WORDS), scores(with_meanings(WORDS, [near(6, 1.0)], above=0.3, limit=10))
+    assert next(iter(after)) == 5
+    assert {seq: after[seq] - before[seq] for seq in before} == pytest.approx({1: 0, 5: FULL_SCORE, 30: 0})
 
 
 def test_what_is_added_takes_nothing_from_what_words_found() -> None:
-    after = with_meanings(WORDS, [near(7, 0.9)], above=0.3, limit=10)
-    kept = {(found.seq, found.anchor): found.score for found in after.found if found.seq != 7}
-    assert kept == pytest.approx({(found.seq, found.anchor): found.score for found in WORDS.found})
+    after = scores(with_meanings(WORDS, [near(17, 0.9)], above=0.3, limit=10))
+    assert {seq: score for seq, score in after.items() if seq != 17} == pytest.approx(scores(WORDS))
 
 
-@given(st.dictionaries(st.integers(1, 90), st.floats(0.3, 1.0), max_size=20), st.integers(1, 5))
+@given(st.dictionaries(st.integers(1, 90), st.floats(0.31, 1.0), max_size=20), st.integers(1, 5))
 def test_the_best_are_kept_each_once(similarities: dict[int, float], limit: int) -> None:
     given_ = [near(seq, similarity) for seq, similarity in similarities.items()]
     found = with_meanings(WORDS, given_, above=0.3, limit=limit)
     whole = with_meanings(WORDS, given_[::-1], above=0.3, limit=100)
     assert found.found == whole.found[: len(found.found)]
-    assert len(set(seqs(whole))) == len(whole.found) == len({*seqs(WORDS), *((seq, "") for seq in similarities)})
+    shown = {1, 5, 30} | ({*similarities} - {2, 6})
+    assert sorted(scores(whole)) == sorted(shown)
+    assert len(whole.found) == len(shown)
 
 
 def test_a_bound_of_one_divides_by_nothing() -> None:
-    assert with_meanings(IndexAnswer(), [near(7, 1.0)], above=1.0, limit=9).found[0].score == 0
+    assert with_meanings(IndexAnswer(), [near(7, 1.0)], above=1.0, limit=9).found == ()
 
 
 class Words(NoRecallIndex):
@@ -119,7 +117,7 @@ class Scene:
         )
 
     async def found(self) -> list[int]:
-        return [found.seq for found in (await self.index.search(QUERY)).found]
+        return [found.passage.seq for found in (await self.index.search(QUERY)).found]
 
 
 async def test_a_search_asks_for_the_vectors_of_what_is_indexed() -> None:
@@ -137,7 +135,7 @@ async def test_nobody_is_asked_while_nothing_is_indexed() -> None:
 
 async def test_a_query_without_a_meaning_is_not_compared() -> None:
     scene = Scene()
-    found = await scene.index.search(RecallQuery(session_id="s", branch=(), text="qqq", terms=("qqq",)))
+    found = await scene.index.search(RecallQuery(session_id="s", branch=(), text="qqq", words=(("qqq",),)))
     assert (found.found, scene.vectors.asked) == ((), [])
 
 
