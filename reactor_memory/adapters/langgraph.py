@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -122,7 +122,7 @@ class ReactorMemoryStore(BaseStore):
     async def _execute(self, ops: Sequence[Op]) -> list[Result]:
         for op in ops:
             validate_op_namespace(op)
-        if len(ops) == 1:
+        if len(ops) == 1:  # what thousands of calls at once are, each by itself
             return [await self._execute_one(ops[0])]
         puts = [(self._source(op.namespace), op) for op in ops if isinstance(op, PutOp)]
         for source, op in puts:
@@ -134,14 +134,12 @@ class ReactorMemoryStore(BaseStore):
         await self._items.write([op for source, op in puts if source is self._items])
         return answers
 
-    async def _execute_one(self, op: Op) -> Result:
-        """What thousands of calls at once are, each by itself."""
+    def _execute_one(self, op: Op) -> Awaitable[Result]:
         if not isinstance(op, PutOp):
-            return await self._answer(op)
+            return self._answer(op)
         source = self._source(op.namespace)
         source.check(op)
-        await source.write([op])
-        return None
+        return source.write([op])
 
     async def _answers(self, ops: Sequence[Op]) -> list[Result]:
         """In the order of the operations; the items of all that get one are read together."""

@@ -50,7 +50,7 @@ def translate(error: BaseException) -> StoreError:
     """The error to raise instead of what a driver raised."""
     if isinstance(error, sqlite3.Error):
         return _from_sqlite(error)
-    if isinstance(error, DAMAGE):
+    if isinstance(error, DAMAGE) and not isinstance(error, UnicodeEncodeError):  # that is what was to be written
         return StoreCorruptError(f"store: {DAMAGED_ROW}")
     return _from_connection(error)
 

@@ -275,7 +275,7 @@ def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, emp
 
 
 def test_a_worker_does_what_is_due(run: Run, folder: Path) -> None:
-    run("import", SAMPLE)
+    run("import", SAMPLE, "--no-memory")
     assert covered(folder) == {}
     assert run("worker", "--once").code == 0
     assert {session_id: seq > 450 for session_id, seq in covered(folder).items()} == {
