@@ -65,16 +65,31 @@ def shows_stale(probe: Probe, units: Iterable[str]) -> bool:
 
 
 def evidence_share(evidence: Sequence[Message], context: Context) -> float | None:
-    """The share of these messages that the context shows verbatim, outside memory; None if there are none."""
+    """The share of these messages that the context shows verbatim, outside memory, or quotes whole in what comes back
+    behind the window; None if there are none.
+    """
     if not evidence:
         return None
-    parts = zip(context.messages, context.report.parts, strict=True)
+    parts = list(zip(context.messages, context.report.parts, strict=True))
     shown = {_said(message) for message, part in parts if part != "current" and part not in context.report.blocks}
-    return sum(_said(message) in shown for message in evidence) / len(evidence)
+    behind = {frame.part for frame in context.report.frames if frame.place == "last"}
+    quoted = [_letters(line) for message, part in parts if part in behind for line in message.content.splitlines()]
+    held = (_said(message) in shown or _is_quoted(message, quoted) for message in evidence)
+    return sum(held) / len(evidence)
 
 
 def _said(message: Message) -> tuple[str, str]:
     return message.role, message_unit(message)
+
+
+def _is_quoted(message: Message, lines: Iterable[str]) -> bool:
+    said = _letters(message.content)
+    return bool(said) and any(said in line for line in lines)
+
+
+def _letters(text: str) -> str:
+    """The letters and digits alone: a line of a block has no breaks and no markup."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFC", text)))
 
 
 def is_about(text: str, probe: Probe) -> bool:
