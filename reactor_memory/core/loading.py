@@ -171,6 +171,23 @@ class ContextLoader:
         limits, current_tokens = await in_thread_if_long(
             characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
+        session, draft, _ = await self._drafted(request, limits, current_tokens, keep_layout=keep_layout)
+        loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
+        recalled = await self._with_recalled(request, session, loaded)
+        less = recalled.draft.window_gives
+        if not less or request.query is not None:
+            return recalled
+        # the window would give way for this one turn, and be read anew in the next: so it moves now, and stays
+        smaller = msgspec.structs.replace(limits, budget=max(1, limits.budget - less))
+        session, draft, is_moved = await self._drafted(request, smaller, current_tokens, keep_layout=keep_layout)
+        if not is_moved:
+            return recalled
+        return await self._with_recalled(request, session, msgspec.structs.replace(loaded, draft=draft))
+
+    async def _drafted(
+        self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
+    ) -> tuple[Session | None, Draft, bool]:
+        """The session, what may be shown of it without recall, and whether the window moved for it."""
         rows, plan = await self._planned(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
@@ -178,8 +195,7 @@ class ContextLoader:
         draft = _readable_by(request.reader_id, _with_leading(plan.draft, rows.leading) if rows.leading else plan.draft)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
             draft = await self._posted(draft, session)
-        loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
-        return await self._with_recalled(request, session, loaded)
+        return session, draft, plan.layout is not None
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         """Like `assemble`, where a long turn holds up nobody else."""

@@ -90,7 +90,8 @@ class Draft(Value, frozen=True, kw_only=True):
     `verbatim` is shown whether or not the window shows the same messages,
     so that it stays where it is when the window moves. `excerpts` say how messages that are too long for the window
     were shown before: as long as all fits so, they are shown so again. For the blocks behind the
-    window, memory gives up at most `memory_gives` tokens, the least valuable lines first.
+    window, memory gives up at most `memory_gives` tokens, the least valuable lines first; about `window_gives` tokens
+    have to leave the window for them.
 
     `unread` are ranges of `seq` that neither the summary nor the window shows. `covered_seq` is how far the summary
     reaches. The lines of memory were chosen among those of what was said before message `memory_before_seq`; a line
@@ -106,6 +107,7 @@ class Draft(Value, frozen=True, kw_only=True):
     window: tuple[Message, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     memory_gives: int = 0
+    window_gives: int = 0
     unread: tuple[tuple[int, int], ...] = ()
     covered_seq: int = 0
     memory_before_seq: int = 0

@@ -59,6 +59,11 @@ MAX_QUERY_WORDS = 48
 DEFAULT_CLIFF = 0.2
 """As `CLIFF`, for a message that may ask for nothing older: what comes back for it has to be better."""
 
+LEAST_SHARE = 0.15
+"""What a message that asks may take of the budget from the window. Beyond it, only what nothing stands in is taken: each
+turn that leaves the window early costs a cached prefix (docs/decisions.md).
+"""
+
 BY_QUERY = "recall: brought back for the query"
 
 
@@ -182,7 +187,8 @@ class Recaller:
         for block in draft.blocks_at("memory") if question.is_explicit else ():
             draft = with_block(draft, answering_first(block, weights))
         draft = with_block(draft, Block(frame=RECALLED, lines=lines, tokens=tokens))
-        return with_remark(replace(draft, memory_gives=room.memory), why)
+        window_gives = max(0, tokens - room.free)
+        return with_remark(replace(draft, memory_gives=room.memory, window_gives=window_gives), why)
 
     def _verdict(
         self, question: Question, findings: IndexAnswer, weights: Mapping[str, float], draft: Draft, context: Context
@@ -211,7 +217,10 @@ class Recaller:
             share = self._options.query_share
         left = budget - others - (memory - gives)
         free = budget - report.total_tokens
-        return Room(most=max(0, min(int(share * left), left - newest)), free=free + gives, memory=gives)
+        most = max(0, min(int(share * left), left - newest))
+        if not question.is_explicit:
+            most = min(most, max(free, int(LEAST_SHARE * budget)))
+        return Room(most=most, free=free + gives, memory=gives)
 
     async def _findings(
         self, question: Question, session: Session, user_id: str | None, draft: Draft, limit: int = FOUND
