@@ -40,6 +40,17 @@ ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph
 ADAPTER_LOCKS := tests/adapters
 COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annotate --python-version 3.11
 
+# What is tried with the oldest versions that pyproject.toml allows. Frameworks raise some of them, so they stand apart.
+LOWEST := core adapters
+LOWEST_EXTRAS_core := http studio redis vectors quicktok
+LOWEST_TESTS_core := tests/database/test_sqlite_store.py tests/database/test_opening.py tests/database/test_read_only.py \
+	tests/conformance/test_sqlite.py tests/conformance/test_postgres.py tests/providers tests/wiring/test_settings.py tests/features/chat tests/features/facts/summarizers/test_gemini.py \
+	tests/acceptance/test_cli_operations.py tests/imports/test_importer.py tests/cli/test_serve_command.py tests/adapters/test_batches.py \
+	tests/adapters/test_loop_bridge.py --deselect tests/providers/test_embedders.py::TestWordLlama
+LOWEST_EXTRAS_adapters := mcp openai-agents langchain langgraph
+LOWEST_TESTS_adapters := tests/adapters/mcp/test_older_server.py tests/adapters/openai_agents tests/adapters/langgraph/test_store.py
+COMPILE_LOWEST = $(PY) -m uv pip compile -q --no-header --no-annotate --python-version $(firstword $(SUPPORTED))
+
 # `make mutate-NAME` works on a copy that mutmut makes of these, with the tests that lie as the module lies.
 # Forked from a process that ran no test: what is remembered of texts would hide changes.
 PURE := core.context core.validation features.facts text
@@ -47,7 +58,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock check-supply sbom schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-lowest check-beside test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock check-supply sbom schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -80,13 +91,23 @@ test-properties: $(DEV)
 
 test-adapters: $(ADAPTER_FAMILIES:%=test-adapter-%) test-adapters-together  ## each adapter with its framework, in an environment of its own
 
-.SECONDARY: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
+.SECONDARY: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed) $(LOWEST:%=build/lowest/%/.installed)
 
 test-adapter-%: build/adapters/%/.installed
 	build/adapters/$*/bin/python -m pytest tests/adapters/$(subst -,_,$*) tests/adapters/test_everywhere.py -q
+	$(if $(filter lang%,$*),DETECT_BLOCKING=1 build/adapters/$*/bin/python -m pytest tests/adapters/$* -m 'not slow and not postgres' -q)
 
 test-adapters-together: $(ADAPTER_FAMILIES:%=build/adapters/%/.installed)
 	build/adapters/mcp/bin/python -m pytest tests/adapters/story -q
+
+test-lowest: $(LOWEST:%=test-lowest-%)  ## with the oldest versions of all packages that pyproject.toml allows, on the oldest Python
+
+test-lowest-%: build/lowest/%/.installed
+	build/lowest/$*/bin/python -m pytest $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none,-n auto --dist worksteal) \
+		-q -m 'not slow' $(LOWEST_TESTS_$*)
+
+check-beside: $(DEV)  ## fail if this package keeps a framework from its newest release (nothing is installed)
+	@UV_PYTHON_DOWNLOADS=never $(PY) -m tests.house.beside
 
 test-llm: build/llm/.installed  ## summaries, chat and embeddings with real models of 0.1 GB (not part of `make test`)
 	LLM_PYTHON=$(CURDIR)/build/llm/bin/python $(PY) -m pytest -n 0 -q -p no:cacheprovider --timeout 1200 tests/llm
@@ -233,6 +254,16 @@ build/adapters/%/.installed: tests/adapters/requirements-%.txt pyproject.toml | 
 	@$(PY) -m venv --clear build/adapters/$*
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python -r $<
 	@$(PY) -m uv pip install -q --python build/adapters/$*/bin/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build/lowest/%/.installed: pyproject.toml tests/adapters/requirements-tests.in tests/house/requirements-lowest.in | $(DEV)
+	@echo "Installing the oldest allowed versions into build/lowest/$*"
+	@"$$(.ci/find-python $(firstword $(SUPPORTED)))" -m venv --clear build/lowest/$*
+	@UV_PYTHON_DOWNLOADS=never $(COMPILE_LOWEST) --resolution lowest-direct $(LOWEST_EXTRAS_$*:%=--extra %) pyproject.toml \
+		-o build/lowest/$*/lowest.txt
+	@UV_PYTHON_DOWNLOADS=never $(COMPILE_LOWEST) build/lowest/$*/lowest.txt $(filter %.in,$^) -o build/lowest/$*/all.txt
+	@$(PY) -m uv pip install -q --python build/lowest/$*/bin/python -r build/lowest/$*/all.txt
+	@$(PY) -m uv pip install -q --python build/lowest/$*/bin/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 build/sbom/.installed: tests/house/requirements-sbom.txt | $(DEV)

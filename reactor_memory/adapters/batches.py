@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -18,11 +18,15 @@ MOST_AT_ONCE = 500
 class Joined(Generic[A, R]):
     """Does what is asked for while a call is under way in the next one, in the order in which it was asked for.
 
-    A call that fails fails for all whose requests were in it.
+    A call that fails fails for all whose requests were in it; an answer that is an exception is raised for those only
+    who asked for it. `most` are done in one call.
     """
 
-    def __init__(self, run: Callable[[Sequence[A]], Awaitable[Sequence[R]]]) -> None:
+    def __init__(
+        self, run: Callable[[Sequence[A]], Awaitable[Sequence[R | Exception]]], *, most: int = MOST_AT_ONCE
+    ) -> None:
         self._run = run
+        self._most = most
         self._waiting: list[tuple[Sequence[A], asyncio.Future[Sequence[R]]]] = []
         self._work: asyncio.Task[Any] | None = None
 
@@ -46,7 +50,7 @@ class Joined(Generic[A, R]):
 
     def _taken(self) -> list[tuple[Sequence[A], asyncio.Future[Sequence[R]]]]:
         count = taken = 0
-        while taken < len(self._waiting) and (not taken or count + len(self._waiting[taken][0]) <= MOST_AT_ONCE):
+        while taken < len(self._waiting) and (not taken or count + len(self._waiting[taken][0]) <= self._most):
             count += len(self._waiting[taken][0])
             taken += 1
         self._waiting, some = self._waiting[taken:], self._waiting[:taken]
@@ -65,6 +69,14 @@ class Joined(Generic[A, R]):
             return
         start = 0
         for asked, answer in some:
-            with suppress(asyncio.InvalidStateError):
-                answer.set_result(results[start : start + len(asked)])
+            _settle(answer, results[start : start + len(asked)])
             start += len(asked)
+
+
+def _settle(answer: asyncio.Future[Sequence[R]], results: Sequence[R | Exception]) -> None:
+    failed = next((result for result in results if isinstance(result, Exception)), None)
+    with suppress(asyncio.InvalidStateError):
+        if failed is not None:
+            answer.set_exception(failed)
+        else:
+            answer.set_result(cast("Sequence[R]", results))

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, tzinfo
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import asyncpg
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.errors import ImportFormatError, InvalidInputError, StoreUnavailableError
 from reactor_memory.memory import Memory
 from reactor_memory.models import Message, Value
+from reactor_memory.text.moments import microseconds_of
 
 require("langchain_core", adapter=__name__, package="langchain-core", extra="langchain")
 
@@ -38,15 +39,26 @@ UNTIL = "langchain_postgres_until"
 
 BATCH = 500
 
+_KNOWN_TYPES = frozenset({"human", "ai", "system", "tool", "function", "chat"})
+"""Types of messages that are kept: one that cannot be read is damaged."""
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?")
 
 
 class ImportedSession(Value, frozen=True, kw_only=True):
-    """What became of a session: `stored` of its messages were not in the log before."""
+    """What became of a session: `stored` of its messages were not in the log before. `left_out` names the rows that
+    hold a message of a type that no log keeps, each with its type.
+    """
 
     session_id: str
     messages: int
     stored: int
+    left_out: tuple[str, ...] = ()
+
+
+class _Rows(NamedTuple):
+    messages: list[Message]
+    left_out: list[str]
 
 
 async def import_chat_history(
@@ -56,13 +68,17 @@ async def import_chat_history(
     table: str = TABLE,
     session_ids: Sequence[str] | None = None,
     user_of: Callable[[str], str | None] | None = None,
+    timezone: tzinfo = UTC,
+    strict: bool = False,
 ) -> AsyncGenerator[ImportedSession]:
     """Append the rows of a table to the sessions of the same ids; one answer for each session when it is done.
 
     All sessions of the table, or those in `session_ids`. The table does not say whose they are: `user_of` does, given
-    the id (else they belong to nobody). Times are kept. Whatever interrupted it, run it again: it goes on behind the
-    last row that was stored, and rows that were added since follow. What was erased from the log stays erased; if all
-    of a session was, delete its rows of the table, too.
+    the id (else they belong to nobody). Times are kept; those of a column without a time zone are in `timezone`. A row
+    with a message of another type, such as RemoveMessage, is left out and named; with `strict` all rows are read first,
+    and such a row ends the import before anything is stored. Whatever interrupted it, run it again: it goes on behind
+    the last row that was stored, and rows that were added since follow. What was erased from the log stays erased; if
+    all of a session was, delete its rows of the table, too.
 
     Raises `ImportFormatError` for a row that holds no message, naming its id, `StoreUnavailableError` if the database
     cannot be read, and what `save_history` raises.
@@ -70,19 +86,29 @@ async def import_chat_history(
     crossing = Crossing(memory.loop)
     async with _connected(url) as connection:
         ids = session_ids if session_ids is not None else await _session_ids(connection, table)
+        if strict:
+            await _check(connection, table, ids)
         for session_id in ids:
             user_id = user_of(session_id) if user_of is not None else None
             present, last_row = await crossing.acall(partial(_present, memory, session_id, user_id))
-            stored = 0
-            async for batch in _batches(connection, table, session_id, after=last_row):
-                stored += await crossing.acall(partial(_save, memory, session_id, user_id, batch))
-            yield ImportedSession(session_id=session_id, messages=present + stored, stored=stored)
+            stored, left_out = 0, list[str]()
+            async for rows in _batches(connection, table, session_id, after=last_row, timezone=timezone, strict=strict):
+                left_out += rows.left_out
+                if rows.messages:
+                    stored += await crossing.acall(partial(_save, memory, session_id, user_id, rows.messages))
+            yield ImportedSession(
+                session_id=session_id, messages=present + stored, stored=stored, left_out=tuple(left_out)
+            )
 
 
 async def read_chat_history(url: str, session_id: str, *, table: str = TABLE) -> list[BaseMessage]:
     """The messages of a session as the table holds them, oldest first. Raises what `import_chat_history` raises."""
     async with _connected(url) as connection:
-        messages = [message async for batch in _batches(connection, table, session_id, after=0) for message in batch]
+        messages = [
+            message
+            async for rows in _batches(connection, table, session_id, after=0, timezone=UTC, strict=True)
+            for message in rows.messages
+        ]
     return from_messages(messages)
 
 
@@ -145,11 +171,32 @@ async def _session_ids(connection: Any, table: str) -> list[str]:
     return [row[0] for row in rows]
 
 
-async def _batches(connection: Any, table: str, session_id: str, *, after: int) -> AsyncIterator[list[Message]]:
+async def _check(connection: Any, table: str, session_ids: Sequence[str]) -> None:
+    """Raises for the first row that would be left out, or holds no message."""
+    for session_id in session_ids:
+        async for _ in _batches(connection, table, session_id, after=0, timezone=UTC, strict=True):
+            pass
+
+
+async def _batches(
+    connection: Any, table: str, session_id: str, *, after: int, timezone: tzinfo, strict: bool
+) -> AsyncIterator[_Rows]:
     query = f"SELECT * FROM {_quoted(table)} WHERE session_id = $1 AND id > $2 ORDER BY id LIMIT {BATCH}"  # noqa: S608
     while rows := await _fetch_session(connection, query, session_id, after):
-        yield [_message_of(row) for row in rows]
+        yield _read(rows, timezone, strict)
         after = rows[-1]["id"]
+
+
+def _read(rows: Sequence[Any], timezone: tzinfo, strict: bool) -> _Rows:
+    read = _Rows([], [])
+    for row in rows:
+        try:
+            read.messages.append(_message_of(row, timezone))
+        except _OtherTypeError as error:
+            if strict:
+                raise
+            read.left_out.append(f"row {row['id']}: {error.type}")
+    return read
 
 
 async def _fetch_session(connection: Any, query: str, session_id: str, after: int) -> Any:
@@ -159,22 +206,35 @@ async def _fetch_session(connection: Any, query: str, session_id: str, after: in
         raise InvalidInputError("session_id", "is no uuid, as the ids of this table are") from error
 
 
-def _message_of(row: Any) -> Message:
+class _OtherTypeError(ImportFormatError):
+    """A message that no log keeps."""
+
+    def __init__(self, row: int, type_: str) -> None:
+        self.type = type_[:40]
+        super().__init__(f"row {row}", f"holds a message of the type {self.type!r}, which no log keeps")
+
+
+def _message_of(row: Any, timezone: tzinfo) -> Message:
+    at = row.get("created_at")
     try:
         stored = row["message"]
         content = json.loads(stored) if isinstance(stored, str) else stored
+    except (KeyError, TypeError, ValueError) as error:
+        raise _no_message(row) from error
+    try:
         message = to_message(messages_from_dict([content])[0])
     except (KeyError, TypeError, ValueError, InvalidInputError) as error:
-        raise ImportFormatError(f"row {row['id']}", "holds no message of LangChain") from error
-    return replace(
-        message, created_at=_microseconds(row.get("created_at")), metadata=message.metadata | {ROW: row["id"]}
-    )
+        match content:
+            case {"type": str(type_), "data": {}} if type_ not in _KNOWN_TYPES:
+                raise _OtherTypeError(row["id"], type_) from error
+            case _:
+                raise _no_message(row) from error
+    created_at = None if at is None else microseconds_of(at, timezone)
+    return replace(message, created_at=created_at, metadata=message.metadata | {ROW: row["id"]})
 
 
-def _microseconds(moment: datetime | None) -> int | None:
-    if moment is None:
-        return None
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
+def _no_message(row: Any) -> ImportFormatError:
+    return ImportFormatError(f"row {row['id']}", "holds no message of LangChain")
 
 
 def _quoted(table: str) -> str:

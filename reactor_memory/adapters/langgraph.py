@@ -8,7 +8,8 @@ library knows: `notes_namespace` holds one item, ``notes``, the notes of an agen
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Awaitable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,7 +28,7 @@ from reactor_memory.features.items.models import Item as StoredItem
 from reactor_memory.features.items.models import ItemChange
 from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.memory import Memory
-from reactor_memory.models import Session
+from reactor_memory.models import JsonObject, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.analyzer import terms
 
@@ -55,6 +56,9 @@ RESERVED = "reactor"
 NOTES_KEY = "notes"
 NOBODY = "%"
 """The label of a session that has no owner; no other label becomes this one."""
+
+MOST_SEARCHES = 50
+"""So many are done in one call to the database, which has one deadline."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -118,6 +122,8 @@ class ReactorMemoryStore(BaseStore):
     async def _execute(self, ops: Sequence[Op]) -> list[Result]:
         for op in ops:
             validate_op_namespace(op)
+        if len(ops) == 1:  # what thousands of calls at once are, each by itself
+            return [await self._execute_one(ops[0])]
         puts = [(self._source(op.namespace), op) for op in ops if isinstance(op, PutOp)]
         for source, op in puts:
             source.check(op)
@@ -127,6 +133,13 @@ class ReactorMemoryStore(BaseStore):
                 await source.write([op])
         await self._items.write([op for source, op in puts if source is self._items])
         return answers
+
+    def _execute_one(self, op: Op) -> Awaitable[Result]:
+        if not isinstance(op, PutOp):
+            return self._answer(op)
+        source = self._source(op.namespace)
+        source.check(op)
+        return source.write([op])
 
     async def _answers(self, ops: Sequence[Op]) -> list[Result]:
         """In the order of the operations; the items of all that get one are read together."""
@@ -141,8 +154,7 @@ class ReactorMemoryStore(BaseStore):
         if isinstance(op, SearchOp):
             return await self._source(op.namespace_prefix).search(op)
         if isinstance(op, ListNamespacesOp):
-            # There may be any number of them
-            return await anyio.to_thread.run_sync(_selected, await self._items.namespaces(), op)
+            return await self._items.namespaces(op)
         return None
 
     def _source(self, namespace: Namespace) -> _Source:
@@ -204,6 +216,8 @@ class _Items:
         self._limits = limits
         self._reads = Joined(self._read)
         self._writes = Joined(self._change)
+        self._searches = Joined(self._find)
+        self._listings = Joined(self._list)
 
     async def get(self, op: GetOp) -> Item | None:
         (item,) = await self.get_all([op])
@@ -211,26 +225,17 @@ class _Items:
 
     async def get_all(self, ops: Sequence[GetOp]) -> list[Item | None]:
         found = await self._reads.do([(".".join(op.namespace), op.key) for op in ops])
-        return [None if item is None else Item(**_fields(item)) for item in found]
+        return [None if item is None else Item(**_fields(item, item.value)) for item in found]
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
-        wanted, query = op.filter, frozenset(terms(op.query or ""))
-        found = await self._database.read_long(
-            items.find_items,
-            self._user_id,
-            ".".join(op.namespace_prefix),
-            query=query,
-            fragments=fragments(wanted or {}),
-            fits=(lambda value: matches(value, wanted)) if wanted else None,
-            limit=op.offset + op.limit,
-        )
-        return [
-            SearchItem(**_fields(item), score=(shared / len(query) if query else 0.0) if op.query else None)
-            for item, shared in found[op.offset :]
-        ]
+        if not all(map(self._is_storable, op.namespace_prefix)):
+            return []
+        (found,) = await self._searches.do([(repr(op), _search(op))])
+        return _search_items(found[op.offset :], op)
 
-    async def namespaces(self) -> Sequence[str]:
-        return await self._database.read(items.list_item_namespaces, self._user_id)
+    async def namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        (listed,) = await self._listings.do([op])
+        return list(listed)
 
     def check(self, op: PutOp) -> None:
         if not op.namespace:
@@ -255,10 +260,25 @@ class _Items:
         )
 
     async def _read(self, keys: Sequence[tuple[str, str]]) -> Sequence[StoredItem | None]:
-        storable = [all(map(self._is_storable, (*namespace.split("."), key))) for namespace, key in keys]
-        asked = [key for key, is_storable in zip(keys, storable, strict=True) if is_storable]
+        storable = {key: all(map(self._is_storable, (*key[0].split("."), key[1]))) for key in dict.fromkeys(keys)}
+        asked = [key for key in keys if storable[key]]
         found = iter(await self._database.read(items.read_items, self._user_id, asked) if asked else ())
-        return [next(found) if is_storable else None for is_storable in storable]
+        return [next(found) if storable[key] else None for key in keys]
+
+    async def _find(self, asked: Sequence[tuple[str, items.ItemSearch]]) -> Sequence[items.Found | Exception]:
+        """Equal ones are searched for once."""
+        distinct = dict(asked)
+        names = list(distinct)
+        found: dict[str, items.Found | Exception] = {}
+        for some in (names[start : start + MOST_SEARCHES] for start in range(0, len(names), MOST_SEARCHES)):
+            searches = [distinct[name] for name in some]
+            answers = await self._database.read_long(items.find_each, self._user_id, searches)
+            found.update(zip(some, answers, strict=True))
+        return [found[name] for name, _ in asked]
+
+    async def _list(self, ops: Sequence[ListNamespacesOp]) -> Sequence[list[Namespace] | Exception]:
+        paths = await self._database.read(items.list_item_namespaces, self._user_id)
+        return await anyio.to_thread.run_sync(_selections, paths, ops)  # there may be any number of them
 
     async def _change(self, changes: Sequence[ItemChange]) -> Sequence[None]:
         await self._database.write(items.change_items, self._user_id, changes, now=self._clock())
@@ -273,11 +293,34 @@ class _Items:
         return True
 
 
-def _fields(item: StoredItem) -> dict[str, Any]:
+def _search(op: SearchOp) -> items.ItemSearch:
+    wanted = op.filter
+    return items.ItemSearch(
+        namespace=".".join(op.namespace_prefix),
+        query=frozenset(terms(op.query or "")),
+        fragments=fragments(wanted or {}),
+        fits=(lambda value: matches(value, wanted)) if wanted else None,
+        limit=min(op.offset + op.limit, sys.maxsize),
+    )
+
+
+def _search_items(found: items.Found, op: SearchOp) -> list[SearchItem]:
+    """What one search is told, with values of its own."""
+    words = len(frozenset(terms(op.query or ""))) if op.query else 0
+    return [
+        SearchItem(
+            **_fields(item, items.value_from_json(msgspec.json.encode(item.value).decode())),
+            score=(shared / words if words else 0.0) if op.query else None,
+        )
+        for item, shared in found
+    ]
+
+
+def _fields(item: StoredItem, value: JsonObject) -> dict[str, Any]:
     return {
         "namespace": tuple(item.namespace.split(".")),
         "key": item.key,
-        "value": item.value,
+        "value": value,
         "created_at": _moment(item.created_at),
         "updated_at": _moment(item.updated_at),
     }
@@ -400,12 +443,23 @@ def _ranked(items: Sequence[SearchItem], query: str) -> list[SearchItem]:
 # -- namespaces -------------------------------------------------------------------------------------------------------
 
 
-def _selected(paths: Iterable[str], op: ListNamespacesOp) -> list[Namespace]:
-    """Reserved namespaces are not listed: they would name every user."""
-    namespaces = (tuple(path.split(".")) for path in paths)
-    matching = [path for path in namespaces if all(_is_match(path, each) for each in op.match_conditions or ())]
-    shown = {path[: op.max_depth] for path in matching} if op.max_depth is not None else matching
-    return sorted(shown)[op.offset : op.offset + op.limit]
+def _selections(paths: Sequence[str], ops: Sequence[ListNamespacesOp]) -> list[list[Namespace] | Exception]:
+    """What each listing shows, equal ones worked out once. Reserved namespaces are not listed: they would name every
+    user.
+    """
+    namespaces = [tuple(path.split(".")) for path in paths]
+    selected = {repr(op): op for op in ops}
+    shown = {name: _selection(namespaces, op) for name, op in selected.items()}
+    return [shown[repr(op)] for op in ops]
+
+
+def _selection(namespaces: Sequence[Namespace], op: ListNamespacesOp) -> list[Namespace] | Exception:
+    try:
+        matching = [path for path in namespaces if all(_is_match(path, each) for each in op.match_conditions or ())]
+        shown = {path[: op.max_depth] for path in matching} if op.max_depth is not None else matching
+        return sorted(shown)[op.offset : op.offset + op.limit]
+    except Exception as error:  # of what this one asks for, not of the others
+        return error
 
 
 def _is_match(namespace: Namespace, condition: MatchCondition) -> bool:

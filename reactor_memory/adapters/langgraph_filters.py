@@ -87,7 +87,7 @@ def _compared(value: Any, operator: str, operand: Any) -> bool:
     check_operator(operator)
     try:
         return _COMPARISONS[operator](float(value), float(operand))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

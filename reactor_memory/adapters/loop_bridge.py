@@ -51,11 +51,12 @@ class Crossing:
                 raise StoreClosedError
             return crossed.future.result()
 
-    async def acall(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def acall(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
         """Do the work over there; here, if that is here. It is cancelled with the caller."""
         self._process.check()
-        if _running_loop() is self._loop:
-            return await work()
+        return work() if _running_loop() is self._loop else self._over_there(work)
+
+    async def _over_there(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         crossed = _Crossed(work, self._loop)
         with crossed:
             told = asyncio.wrap_future(crossed.future)

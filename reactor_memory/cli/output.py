@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 
@@ -95,7 +95,13 @@ def _complete(file: PrivateFile) -> Generator[PrivateFile]:
         file.put()
 
 
-class OutputType(click.ParamType[Output]):
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Output]
+else:
+    _ParamType = click.ParamType  # takes no parameter in older versions
+
+
+class OutputType(_ParamType):
     """A file to write. What is wrong with its place is said before the command begins."""
 
     name = "file"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +13,13 @@ _AGE = re.compile(r"(\d{1,5})\s*([hdw])")
 _SECONDS = {"h": 3_600, "d": 86_400, "w": 604_800}
 
 
-class Age(click.ParamType[float]):
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[float]
+else:
+    _ParamType = click.ParamType  # takes no parameter in older versions
+
+
+class Age(_ParamType):
     """A time such as 90d, in seconds."""
 
     name = "age"

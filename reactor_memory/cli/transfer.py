@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,15 @@ OFFLINE = "extractive"
 POSTGRES = ("postgresql:", "postgres:")
 
 
+def _time_zone(context: click.Context, option: click.Parameter, name: str | None) -> tzinfo | None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (OSError, LookupError, ValueError):
+        raise click.BadParameter("must be the name of a time zone, such as Europe/Berlin", context, option) from None
+
+
 @click.command("import")
 @click.argument("sources", metavar="FILE...", nargs=-1, required=True)
 @click.option("--session-prefix", default="", metavar="TEXT", help="Put TEXT before every session id.")
@@ -37,6 +47,12 @@ POSTGRES = ("postgresql:", "postgres:")
     help="Summarize what was imported, or leave that to `worker`. [default: yes, unless a model is paid for it]",
 )
 @click.option("--table", metavar="NAME", help="With postgresql://: the table, if it is not chat_message_history.")
+@click.option(
+    "--timezone",
+    metavar="NAME",
+    callback=_time_zone,
+    help="With postgresql://: the zone of times that have none, such as Europe/Berlin. [default: UTC]",
+)
 @with_common_options
 async def import_(
     invocation: Invocation,
@@ -46,6 +62,7 @@ async def import_(
     strict: bool,
     makes_memory: bool | None,
     table: str | None,
+    timezone: tzinfo | None,
 ) -> None:
     """Store the conversations of files; of stdin, if FILE is -.
 
@@ -69,14 +86,14 @@ async def import_(
     settings = invocation.settings(background={"enabled": False})
     tables_of_others = [source for source in sources if source.startswith(POSTGRES)]
     if tables_of_others:
-        if len(sources) > 1 or session_prefix or session_id or strict:
-            raise click.UsageError(
-                "a postgresql:// URL is imported alone, without --session, --session-prefix, --strict"
-            )
-        imported, grown = await _import_table(invocation, settings, tables_of_others[0], table)
+        if len(sources) > 1 or session_prefix or session_id:
+            raise click.UsageError("a postgresql:// URL is imported alone, without --session and --session-prefix")
+        imported, grown = await _import_table(
+            invocation, settings, tables_of_others[0], table, timezone=timezone or UTC, strict=strict
+        )
     else:
-        if table:
-            raise click.UsageError("--table goes with a postgresql:// URL")
+        if table or timezone:
+            raise click.UsageError(f"{'--table' if table else '--timezone'} goes with a postgresql:// URL")
         if session_id is not None and (len(sources) > 1 or session_prefix):
             raise click.UsageError("--session names the session of one FILE, without --session-prefix")
         files = [Path(source) for source in sources]
@@ -142,24 +159,29 @@ async def _import_files(importer: Importer, sizes: Sequence[FileSize], left_out:
 
 
 async def _import_table(
-    invocation: Invocation, settings: Settings, url: str, table: str | None
+    invocation: Invocation, settings: Settings, url: str, table: str | None, *, timezone: tzinfo, strict: bool
 ) -> tuple[list[Imported], Sequence[str]]:
     """The sessions of a table of langchain-postgres."""
     from reactor_memory.adapters.langchain_postgres import TABLE, import_chat_history
     from reactor_memory.cli.terminal import progress
     from reactor_memory.imports.importer import Imported
 
-    name, sessions, messages, grown = table or TABLE, 0, 0, dict[str, int]()
+    name, left_out = table or TABLE, list[str]()
+    sessions, messages, grown = 0, 0, dict[str, int]()
     async with invocation.memory(settings, creates=True) as memory:
         with progress() as bar:
             task = bar.add_task(name, total=None)
-            async for each in import_chat_history(memory, url, table=name, user_of=lambda _: invocation.user_id):
+            async for each in import_chat_history(
+                memory, url, table=name, user_of=lambda _: invocation.user_id, timezone=timezone, strict=strict
+            ):
                 sessions += 1
                 messages += each.messages
                 grown |= {each.session_id: each.stored} if each.stored else {}
+                left_out += [f"{name} {each.session_id} {row}" for row in each.left_out]
                 bar.advance(task, each.messages)
     stored = sum(grown.values())
-    return [Imported(file=name, sessions=sessions, messages=messages, stored=stored)], list(grown)
+    done = Imported(file=name, sessions=sessions, messages=messages, stored=stored, left_out=tuple(left_out))
+    return [done], list(grown)
 
 
 async def _make_memory(

@@ -92,13 +92,14 @@ class SqliteThread:
             return sessions[0].connection
 
         connection = aiosqlite.Connection(open_connection, iter_chunk_size=64)
-        thread = connection._thread  # pyright: ignore[reportPrivateUsage]
+        thread = getattr(connection, "_thread", cast(Any, connection))  # before 0.22 the connection is the thread
         thread.daemon = True  # who forgets `close` can still exit
         try:
             await connection
         except BaseException:
-            # aiosqlite has told the thread to end, which it must have done before the event loop is closed, and has
-            # forgotten what the thread opened
+            # The thread must have ended before the event loop is closed, which not each aiosqlite has told it; and what
+            # the thread opened is forgotten.
+            _stop(connection)
             with anyio.CancelScope(shield=True):
                 await aside(thread.join)
             for left in sessions:
@@ -128,7 +129,7 @@ class SqliteThread:
 
             def close() -> None:
                 self.session.connection.close()
-                cast(Any, connection).stop()  # from its own thread, where it finds no event loop to tell
+                _stop(connection)  # from its own thread, where it finds no event loop to tell
 
             try:
                 await self._put(close).future
@@ -138,8 +139,26 @@ class SqliteThread:
 
     def _put(self, work: Callable[[], T]) -> _Closure[T]:
         closure = _Closure(work, asyncio.get_running_loop().create_future())
-        self._queue.put_nowait((None, closure))
+        self._queue.put_nowait((_NOBODY, closure))
         return closure
+
+
+class _Nobody:
+    """In the place of the future that aiosqlite would settle, on the loop that it would tell."""
+
+    def get_loop(self) -> _Nobody:
+        return self
+
+    def call_soon_threadsafe(self, *_: object) -> None: ...
+
+
+_NOBODY = _Nobody()
+
+
+def _stop(connection: aiosqlite.Connection) -> None:
+    """Let the thread of the connection end after what it was asked for before."""
+    stop = "stop" if hasattr(connection, "stop") else "_stop_running"  # the name before 0.22.1
+    getattr(connection, stop)()
 
 
 def _leave(future: asyncio.Future[Any], claim: Claim, writes: bool) -> None:

@@ -8,9 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from reactor_memory.imports.conversation import Conversation, microseconds_of
+from reactor_memory.imports.conversation import Conversation
 from reactor_memory.models import Message
 from reactor_memory.text.bounded_json import decoded
+from reactor_memory.text.moments import microseconds_of
 
 
 class _Block(msgspec.Struct):

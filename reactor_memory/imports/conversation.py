@@ -13,6 +13,7 @@ from reactor_memory.errors import ImportFormatError, InvalidInputError
 from reactor_memory.evaluation.transcripts import problem_of
 from reactor_memory.models import Message
 from reactor_memory.text.bounded_files import UnreadableError
+from reactor_memory.text.moments import microseconds_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,12 +67,6 @@ def reading(where: str, expected: str) -> Generator[None]:
         raise ImportFormatError(where, f"{problem_of(error)}; expected {expected}") from None
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError):
         raise ImportFormatError(where, f"is in no known form; expected {expected}") from None
-
-
-def microseconds_of(moment: datetime) -> int:
-    """A time without an offset is UTC."""
-    at = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def microseconds_in(field: str, seconds: float) -> int:

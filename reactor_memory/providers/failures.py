@@ -6,6 +6,7 @@ Texts of the provider never enter an error: they may quote the conversation or t
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, cast
@@ -32,13 +33,16 @@ def status_failure(
 
 def transport_failure(error: Exception) -> SummarizationError:
     """The failure that an exception of the transport, or of reading what came, stands for."""
-    import httpx2
-
-    if isinstance(error, (TimeoutError, httpx2.TimeoutException)):
+    if isinstance(error, (TimeoutError, *_classes("TimeoutException"))):
         return SummarizationError("timeout", "no answer in time")
-    if isinstance(error, (OSError, httpx2.HTTPError)):
+    if isinstance(error, (OSError, *_classes("HTTPError"))):
         return SummarizationError("unavailable", f"cannot be reached{_address(error)}, {type(error).__name__}")
     return SummarizationError("malformed", f"the answer cannot be read, {type(error).__name__}")
+
+
+def _classes(name: str) -> list[type[Exception]]:
+    """A class of errors of each HTTP library that is in use: an older google-genai brings another one along."""
+    return [getattr(sys.modules[library], name) for library in ("httpx2", "httpx") if library in sys.modules]
 
 
 def _address(error: Exception) -> str:

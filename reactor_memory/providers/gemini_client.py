@@ -1,14 +1,15 @@
 """One question to a Gemini model, one answer or one `SummarizationError`.
 
 Importing the client library takes a second, so it is imported at the first question and in a thread. The transport
-is always httpx2 and always ours: left to itself the library picks another one as soon as aiohttp is installed, with
-errors of its own, and either of them carries the API key along when it is redirected.
+is always ours: left to itself the library picks another one as soon as aiohttp is installed, with errors of its own,
+and either of them carries the API key along when it is redirected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import anyio
 
@@ -20,7 +21,6 @@ from reactor_memory.providers.on_demand import OnDemand
 from reactor_memory.providers.questions import Reply, Request
 
 if TYPE_CHECKING:
-    import httpx2
     from google.genai import Client
     from google.genai.types import GenerateContentConfig, GenerateContentResponse
 
@@ -73,21 +73,17 @@ class GeminiClient:
             response_mime_type="application/json",
             response_schema=request.schema,
             max_output_tokens=self._max_output_tokens,
-            automatic_continuation=False,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+            **one_answer(),
         )
 
     def _open(self) -> GeminiConnection:
-        from reactor_memory.providers.bounded_http import BoundedClient
-
-        return open_connection(
-            self._api_key, self._base_url, timeout_seconds=self._timeout_seconds, transport=BoundedClient
-        )
+        return open_connection(self._api_key, self._base_url, timeout_seconds=self._timeout_seconds)
 
 
 class GeminiConnection(NamedTuple):
     client: Client
-    http: httpx2.AsyncClient
+    http: Any
 
     async def aclose(self) -> None:
         self.client.close()
@@ -95,22 +91,16 @@ class GeminiConnection(NamedTuple):
         await self.http.aclose()
 
 
-def open_connection(
-    api_key: str,
-    base_url: str | None,
-    *,
-    timeout_seconds: float | None,
-    transport: type[httpx2.AsyncClient] | None = None,
-) -> GeminiConnection:
+def open_connection(api_key: str, base_url: str | None, *, timeout_seconds: float | None) -> GeminiConnection:
     """A client of `base_url` (None: Google) that knows this key and no other. It takes a second: call it in a thread.
 
-    `timeout_seconds` bounds a whole answer, also at the server; None: no bound. `transport` is the class of the
-    HTTP client.
+    `timeout_seconds` bounds a whole answer, also at the server; None: no bound. An answer that is too long is refused.
     """
-    import httpx2
     from google.genai import Client, types
 
-    http = (transport or httpx2.AsyncClient)(follow_redirects=False, timeout=timeout_seconds)
+    from reactor_memory.providers.bounded_http import bounded_client
+
+    http = bounded_client(_transport())(follow_redirects=False, timeout=timeout_seconds)
     client = Client(
         api_key=api_key,
         # This, the address and the version the library would else take from the environment.
@@ -126,6 +116,21 @@ def open_connection(
     return GeminiConnection(client, http)
 
 
+def one_answer() -> dict[str, Any]:
+    """What keeps the library from asking on by itself where an answer was cut short: older ones never do."""
+    from google.genai.types import GenerateContentConfig
+
+    name = "automatic_continuation"
+    return {name: False} if name in GenerateContentConfig.model_fields else {}
+
+
+def _transport() -> Any:
+    """The HTTP library that google-genai requires and knows the answers of: httpx2 since 3.0, httpx before."""
+    from google.genai.version import __version__
+
+    return import_module("httpx2" if int(__version__.partition(".")[0]) >= 3 else "httpx")
+
+
 def failure_of(error: Exception) -> SummarizationError:
     """What an exception of the client library, or of the way there, stands for."""
     from google.genai.errors import APIError
@@ -137,10 +142,8 @@ def failure_of(error: Exception) -> SummarizationError:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    import httpx2
-
-    response: object = getattr(error, "response", None)
-    return response.headers if isinstance(response, httpx2.Response) else {}
+    headers: object = getattr(getattr(error, "response", None), "headers", None)
+    return cast("Mapping[str, str]", headers) if isinstance(headers, Mapping) else {}
 
 
 def _reply(response: GenerateContentResponse) -> Reply:

@@ -70,11 +70,7 @@ class GeminiEmbedder:
         return [of_length_one(vector) for vector in vectors]
 
     def _open(self) -> GeminiConnection:
-        from reactor_memory.providers.bounded_http import BoundedClient
-
-        return open_connection(
-            self._api_key, self._base_url, timeout_seconds=self._timeout_seconds, transport=BoundedClient
-        )
+        return open_connection(self._api_key, self._base_url, timeout_seconds=self._timeout_seconds)
 
 
 def of_length_one(vector: Sequence[float]) -> list[float]:

@@ -14,13 +14,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    ModelWrapValidatorHandler,
     PlainSerializer,
     SecretStr,
     SerializationInfo,
     ValidationError,
     model_validator,
 )
+from pydantic.functional_validators import ModelWrapValidatorHandler  # where each version has it
 from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError

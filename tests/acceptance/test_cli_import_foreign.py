@@ -384,8 +384,21 @@ def archive(folder: Path) -> Path:
     return folder / "photos.zip"
 
 
-@pytest.mark.parametrize("more", [["x.json"], ["--session", "a"], ["--strict"], ["--session-prefix", "p"]])
+@pytest.mark.parametrize("more", [["x.json"], ["--session", "a"], ["--session-prefix", "p"]])
 def test_a_table_of_postgres_is_imported_alone(run: Run, more: list[str]) -> None:
     done = run("import", "postgresql://localhost/chats", *more)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "alone" in done.err
+
+
+@pytest.mark.parametrize("name", ["Mars/Olympus", "", "/etc", "../x", "a\0"])
+def test_a_time_zone_that_no_map_has_is_refused(run: Run, name: str) -> None:
+    done = run("import", "postgresql://localhost/chats", "--timezone", name)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "'--timezone': must be the name of a time zone" in done.err
+
+
+@pytest.mark.parametrize("option", ["--table", "--timezone"])
+def test_options_of_tables_go_with_no_file(run: Run, option: str) -> None:
+    done = run("import", "x.json", option, "UTC")
+    assert (done.code, f"{option} goes with a postgresql:// URL" in done.err) == (2, True)

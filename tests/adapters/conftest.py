@@ -1,8 +1,13 @@
-"""What the suites of all adapters share."""
+"""What the suites of all adapters share.
+
+With `DETECT_BLOCKING=1` every test of an adapter runs under a detector of blocking calls, as graphs do in the
+development server of LangGraph: what our package does on a thread of an event loop may not block it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
@@ -10,6 +15,17 @@ import pytest
 
 from reactor_memory import Memory, open_memory
 from tests.scenes.loop_watch import free_loop
+
+if os.environ.get("DETECT_BLOCKING"):
+    from blockbuster import blockbuster_ctx
+
+    @pytest.fixture(autouse=True)
+    def detector(request: pytest.FixtureRequest) -> Iterator[None]:
+        if request.node.get_closest_marker("blocking"):
+            yield
+            return
+        with blockbuster_ctx("reactor_memory"):
+            yield
 
 
 class FreeMemory(NamedTuple):

@@ -156,8 +156,9 @@ def _named(context: object, name: str) -> str | None:
         value = cast("Mapping[str, Any]", context).get(name)
     else:
         value = getattr(context, name, None)
-    found = value if value is not None else get_config().get("configurable", {}).get(name)
-    return None if found is None else str(found)
+    if value is None:  # LangGraph's server configures an empty user where nobody signed in
+        value = get_config().get("configurable", {}).get(name) or None
+    return None if value is None else str(value)
 
 
 # -- which messages are new -------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from typing import Any
 
 import anyio
 import uvicorn
-from mcp.server import MCPServer
 
+from reactor_memory.adapters.mcp.server_class import MCPServer, web_application
 from reactor_memory.errors import InvalidInputError
 
 PATH = "/mcp"
@@ -28,8 +28,7 @@ async def serve_http(server: MCPServer[Any], *, host: str, port: int, listening:
     Every request stands for itself. On a loopback host, requests that a web page of another name makes are refused.
     Raises `InvalidInputError` if the address cannot be had.
     """
-    app = server.streamable_http_app(streamable_http_path=PATH, json_response=True, stateless_http=True, host=host)
-    config = uvicorn.Config(app, log_config=None, access_log=False)
+    config = uvicorn.Config(web_application(server, path=PATH, host=host), log_config=None, access_log=False)
     with _listening(host, port) as listener:
         listening(address_of(host, listener.getsockname()[1]))
         await _until_stopped(_Server(config), listener)

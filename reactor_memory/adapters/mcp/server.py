@@ -11,10 +11,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial, wraps
 from typing import Annotated, Any, ParamSpec
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
-from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from reactor_memory.adapters.loop_bridge import Crossing
@@ -33,6 +29,7 @@ from reactor_memory.adapters.mcp.answers import (
     tiers_result,
     to_message,
 )
+from reactor_memory.adapters.mcp.server_class import MCPServer, Tool, ToolAnnotations, ToolError, made_server
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
@@ -54,16 +51,23 @@ INSTRUCTIONS = (
 
 _NO_SUMMARY = ShownSummary(covered_seq=0, narrative="", facts=0, truncated=False)
 
-_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-_REPEATABLE = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-_NOTES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+
+def _hints(*, reads: bool, destroys: bool | None = None, repeats: bool | None = None) -> ToolAnnotations:
+    hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": repeats, "openWorldHint": False}
+    return ToolAnnotations.model_validate(hints)
+
+
+_READS = _hints(reads=True)
+_WRITES = _hints(reads=False, destroys=False, repeats=False)
+_REPEATABLE = _hints(reads=False, destroys=False, repeats=True)
+_NOTES = _hints(reads=False, destroys=True, repeats=False)
 
 SessionId = Annotated[str, Field(description="Which conversation: any id of up to 255 characters, best a UUID.")]
 
 
 def memory_server(memory: Memory, *, user_id: str | None = None, agent_name: str = DEFAULT_AGENT) -> MCPServer[Any]:
-    """A server of the memory of `user_id`, over an opened `Memory`; run it with the methods of `MCPServer`.
+    """A server of the memory of `user_id`, over an opened `Memory`; run it with the methods of `MCPServer`
+    (of `FastMCP` if the library is older than 2.0).
 
     Without a user it serves the sessions that have no owner, and neither notes nor `session_resolve`, which belong to a
     user and an agent. It may run on another thread and event loop than the memory. What goes wrong is a tool error with
@@ -72,7 +76,7 @@ def memory_server(memory: Memory, *, user_id: str | None = None, agent_name: str
     tools = _SessionTools(memory, user_id, agent_name).tools()
     if user_id is not None:
         tools += _UserTools(memory, user_id, agent_name).tools()
-    return MCPServer(
+    return made_server(
         name="reactor-memory",
         version=__version__,
         instructions=INSTRUCTIONS,

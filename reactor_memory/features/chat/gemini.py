@@ -11,7 +11,7 @@ from reactor_memory.features.chat.streaming import in_time, or_chat_model_error
 from reactor_memory.forms.requests import to_gemini
 from reactor_memory.models import Message
 from reactor_memory.providers.failures import refusal, truncation
-from reactor_memory.providers.gemini_client import GeminiConnection, failure_of, open_connection
+from reactor_memory.providers.gemini_client import GeminiConnection, failure_of, one_answer, open_connection
 from reactor_memory.providers.gemini_failures import finish_failure
 from reactor_memory.providers.on_demand import OnDemand
 
@@ -31,7 +31,7 @@ class GeminiChatModel:
         self.name = model
         self.notice = f"What you say is sent to {base_url or 'Google'}, with what the context shows of this session."
         self._timeout_seconds = timeout_seconds
-        self._connection = OnDemand(lambda: _opened(key, base_url))
+        self._connection = OnDemand(lambda: open_connection(key, base_url, timeout_seconds=None))
 
     def stream(self, messages: Sequence[Message], *, system: str | None = None) -> AsyncGenerator[str]:
         return or_chat_model_error(self._pieces(messages, system), failure_of)
@@ -59,20 +59,14 @@ class GeminiChatModel:
             yield response
 
 
-def _opened(api_key: str, base_url: str | None) -> GeminiConnection:
-    from reactor_memory.providers.bounded_http import BoundedClient
-
-    return open_connection(api_key, base_url, timeout_seconds=None, transport=BoundedClient)
-
-
 def _config(system_instruction: object) -> GenerateContentConfig:
     from google.genai import types
 
     return types.GenerateContentConfig.model_validate(
         {
             "system_instruction": system_instruction,
-            "automatic_continuation": False,
             "automatic_function_calling": {"disable": True},
+            **one_answer(),
         }
     )
 

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypedDict
 
 import msgspec
 
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Row, Steps
+from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.items.models import Item, ItemChange
 from reactor_memory.models import JsonObject
 from reactor_memory.text.analyzer import terms
@@ -20,6 +21,10 @@ BEYOND_ALL = "\U0010ffff"
 """Comes behind every namespace."""
 
 FIRST_PAGE = 64
+
+Found: TypeAlias = tuple[tuple[Item, int], ...]
+"""Items, each with how many terms of the query it holds."""
+
 _OBJECT = msgspec.json.Decoder(JsonObject)
 
 
@@ -39,6 +44,16 @@ def list_items(user_id: str, namespace: str) -> Steps[tuple[Item, ...]]:
     return tuple(map(_item, rows))
 
 
+class ItemSearch(TypedDict):
+    """The arguments of `find_items`."""
+
+    namespace: str
+    query: frozenset[str]
+    fragments: Sequence[str]
+    fits: Callable[[JsonObject], bool] | None
+    limit: int
+
+
 def find_items(
     user_id: str,
     namespace: str,
@@ -47,7 +62,7 @@ def find_items(
     fragments: Sequence[str] = (),
     fits: Callable[[JsonObject], bool] | None = None,
     limit: int,
-) -> Steps[tuple[tuple[Item, int], ...]]:
+) -> Steps[Found]:
     """The first `limit` items of the namespace and of all below it, with how many terms of `query` each holds: those
     with most of them first, then those changed last.
 
@@ -77,6 +92,17 @@ def find_items(
         values |= {f"after_{name}": value for name, value in after.items()}
         page *= 16
     return tuple(found[:limit])
+
+
+def find_each(user_id: str, searches: Sequence[ItemSearch]) -> Steps[tuple[Found | InvalidInputError, ...]]:
+    """What `find_items` finds for each search, or why its condition cannot be asked for."""
+    answers: list[Found | InvalidInputError] = []
+    for search in searches:
+        try:
+            answers.append((yield from find_items(user_id, **search)))
+        except InvalidInputError as error:
+            answers.append(error)
+    return tuple(answers)
 
 
 def list_item_namespaces(user_id: str) -> Steps[tuple[str, ...]]:

@@ -16,6 +16,7 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.features.sharing.quotas import check_room
 from reactor_memory.features.sharing.repeated_requests import batch_key
 from reactor_memory.models import Message
+from reactor_memory.text.moments import aware
 
 
 class Summaries:
@@ -86,6 +87,6 @@ def _check_says_something(text: str) -> None:
 
 def _in_utc(time: datetime) -> str:
     try:
-        return time.astimezone(UTC).isoformat()
+        return aware(time).astimezone(UTC).isoformat()
     except OverflowError:
         raise InvalidInputError("summarized_at", "lies beyond the years 1 to 9999 in UTC") from None

@@ -24,7 +24,7 @@ from tests.adapters.langchain.scripted import ScriptedModel
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.scenes.stores import memory_database
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.blocking]
 
 ROOT = Path(__file__).parents[3]
 ANN, BOB = {"authorization": "Dev ann"}, {"authorization": "Dev bob"}

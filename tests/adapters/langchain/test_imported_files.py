@@ -75,5 +75,36 @@ def test_a_table_of_postgres_is_imported_by_its_url(
     assert imported("--table", "nothing").count("\n") == 1
 
 
+@pytest.mark.postgres
+def test_the_command_passes_strictness_and_the_time_zone_on(
+    empty_postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import psycopg
+
+    kept, other = (json.dumps({"type": type_, "data": {"content": "x", "id": "1"}}) for type_ in ("human", "remove"))
+    with closing(psycopg.connect(empty_postgres_dsn, autocommit=True)) as connection:
+        connection.execute(
+            "CREATE TABLE naive (id serial, session_id text, message jsonb,"
+            " created_at timestamp DEFAULT '2025-07-01 12:00')"
+        )
+        for session_id, message in (("a", kept), ("b", kept), ("b", other)):
+            connection.execute("INSERT INTO naive (session_id, message) VALUES (%s, %s)", (session_id, message))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Any:
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--store", "chat.db"])
+        return ended.value.code, capsys.readouterr()
+
+    table = ("import", empty_postgres_dsn, "--table", "naive", "--json")
+    code, told = run(*table, "--strict")
+    assert (code == 0, told.err.count("\n"), "row 3" in told.err) == (False, 1, True)
+    code, told = run(*table, "--timezone", "Europe/Berlin")
+    done = json.loads(told.out)[0]
+    assert (done["sessions"], done["stored"], done["left_out"]) == (2, 2, ["naive b row 3: remove"])
+    code, told = run("export", "a")
+    assert json.loads(told.out)["messages"][0]["at"].startswith("2025-07-01T10:00:00")
+
+
 if __name__ == "__main__":
     write(Path(sys.argv[1]) / "langchain.db")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import time
 import uuid
 from contextlib import closing
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import asyncpg
 import pytest
@@ -157,7 +160,63 @@ async def test_text_ids_and_tables_without_times(empty_postgres_dsn: str, memory
     assert [session.session_id for session in only] == ["bob"]
 
 
-@pytest.mark.parametrize("broken", ['{"type": "human"}', '{"type": "parrot", "data": {"content": "x"}}', "[]", "7"])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+async def test_times_without_a_zone_are_those_of_the_caller(
+    empty_postgres_dsn: str, memory: Memory, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(
+        execute,
+        empty_postgres_dsn,
+        f"CREATE TABLE {TABLE} (id serial PRIMARY KEY, session_id text, message jsonb, created_at timestamp)",
+        f"""INSERT INTO {TABLE} (session_id, message, created_at)
+            SELECT each, '{{"type": "human", "data": {{"content": "hi"}}}}', '2025-05-21 10:00:00.123456'
+            FROM unnest(ARRAY['a', 'b']) AS each""",
+    )
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        await imported(memory, empty_postgres_dsn, session_ids=["a"])
+        await imported(memory, empty_postgres_dsn, session_ids=["b"], timezone=ZoneInfo("Europe/Berlin"))
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    (plain,), (told,) = [await memory.read_messages(session_id, last=9) for session_id in ("a", "b")]
+    assert plain.created_at == 1747821600123456
+    assert told.created_at == 1747821600123456 - 2 * 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        '{"type": "remove", "data": {"content": "", "id": "x", "type": "remove"}}',
+        '{"type": "parrot", "data": {"content": "x"}}',
+    ],
+)
+async def test_a_message_of_another_type_is_left_out_and_named(dsn: str, memory: Memory, other: str) -> None:
+    put = f"INSERT INTO {TABLE} (session_id, message) VALUES ('{SESSION}', '{other}')"
+    await asyncio.to_thread(theirs, dsn, SESSION, *talk(2))
+    await asyncio.to_thread(execute, dsn, put)
+    with pytest.raises(ImportFormatError, match=r"row 3.*type"):
+        await imported(memory, dsn, strict=True)
+    await asyncio.to_thread(execute, dsn, *[put] * 600)
+    await asyncio.to_thread(add_later, dsn)
+    (done,) = await imported(memory, dsn)
+    assert (done.stored, len(done.left_out)) == (3, 601)
+    assert done.left_out[0] == f"row 3: {json.loads(other)['type']}"
+    assert [message.text for message in await ours(memory, SESSION)] == ["q0", "a1", "later"]
+    (again,) = await imported(memory, dsn)
+    assert (again.messages, again.stored) == (3, 0)
+
+
+def add_later(dsn: str) -> None:
+    execute(
+        dsn,
+        f"""INSERT INTO {TABLE} (session_id, message) VALUES
+        ('{SESSION}', '{{"type": "human", "data": {{"content": "later", "type": "human"}}}}')""",
+    )
+
+
+@pytest.mark.parametrize("broken", ['{"type": "human"}', '{"type": "human", "data": {"content": 7}}', "[]", "7"])
 async def test_a_row_without_a_message_is_named(dsn: str, memory: Memory, broken: str) -> None:
     await asyncio.to_thread(theirs, dsn, SESSION, *talk(2))
     await asyncio.to_thread(execute, dsn, f"INSERT INTO {TABLE} (session_id, message) VALUES ('{SESSION}', '{broken}')")

@@ -80,6 +80,13 @@ async def test_run_with_parallel_calls_is_kept_as_state_has_it(memory: Memory) -
     assert texts(result["messages"]) == [*WHOLE_TURN, "human: thanks", "ai: you are welcome"]
 
 
+async def test_an_empty_user_of_the_configuration_is_nobody(memory: Memory) -> None:
+    """As LangGraph's server configures it where nobody signed in."""
+    agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory))
+    await agent.ainvoke(said("hello"), {"configurable": {"thread_id": "t1", "user_id": ""}})
+    assert texts(await stored(memory)) == ["human: hello", "ai: hi"]
+
+
 async def test_without_a_checkpointer_the_session_is_the_memory(memory: Memory) -> None:
     model = ScriptedModel(answers=["hi", "again"])
     agent = create_agent(model, middleware=[ReactorMemoryMiddleware(memory, session_id="s")])
@@ -99,6 +106,7 @@ async def test_of_a_history_sent_along_only_new_messages_are_kept(memory: Memory
     assert texts(await stored(memory, "s")) == ["human: one", "ai: hi", "human: two", "human: and three", "ai: again"]
 
 
+@pytest.mark.blocking
 async def test_beyond_window_model_sees_memory_and_the_state_keeps_everything() -> None:
     settings = Settings(
         store={"url": "memory://"},  # pyright: ignore
@@ -119,6 +127,7 @@ async def test_beyond_window_model_sees_memory_and_the_state_keeps_everything() 
         assert texts(shown)[-1] == "human: question 13"
 
 
+@pytest.mark.blocking
 async def test_the_system_prompt_and_the_tools_are_counted() -> None:
     settings = Settings(store={"url": "memory://"}, context={"max_tokens": 400, "reserved_output_tokens": 100})  # pyright: ignore
     async with open_memory(settings) as memory:
@@ -345,6 +354,7 @@ class TestSynchronously:
         assert texts(model.seen[-1]) == ["system: Be brief.", *WHOLE_TURN, "human: thanks"]
         assert memory_thread.run(stored(memory_thread.memory)) == result["messages"]
 
+    @pytest.mark.blocking
     async def test_inside_a_running_loop_with_the_memory_on_another(self, memory_thread: MemoryThread) -> None:
         middleware = ReactorMemoryMiddleware(memory_thread.memory)
         agent = agent_of(ScriptedModel(answers=["hi", "again"]), middleware)

@@ -12,12 +12,17 @@ from reactor_memory import Memory, Settings, open_memory
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-async def memory(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Memory]:
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Made beside the loop: they read the file of settings."""
     url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/memory.db"
-    settings = Settings(
+    return Settings(
         store={"url": url},  # pyright: ignore
         summary={"enabled": True, "trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 2},  # pyright: ignore
     )
+
+
+@pytest.fixture
+async def memory(settings: Settings) -> AsyncIterator[Memory]:
     async with open_memory(settings) as memory:
         yield memory
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from reactor_memory.database.database import Database
-from reactor_memory.errors import StoreError
+from reactor_memory.errors import InvalidInputError, StoreError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.items.models import Item, ItemChange
@@ -155,6 +155,28 @@ class ItemsRules:
         assert await found(['"x1"', '"x0"'], limit=9) == asked == []
         assert await found(['"\\u0000 %"'], limit=9) == []
         assert asked == [-1]
+
+    async def test_of_several_searches_each_has_its_own_answer(self, database: Database) -> None:
+        for number in range(3):
+            await put(
+                database, "a" if number else "b", str(number), {"text": "seats" if number == 1 else "none"}, now=1
+            )
+
+        def refuses(value: JsonObject) -> bool:
+            raise InvalidInputError("filter", "cannot be asked for")
+
+        plain = items.ItemSearch(namespace="", query=frozenset(), fragments=(), fits=None, limit=9)
+        searches: list[items.ItemSearch] = [
+            {**plain, "namespace": "a", "query": frozenset(terms("seats"))},
+            {**plain, "fits": refuses},
+            {**plain, "namespace": "b", "fits": lambda value: True},
+            {**plain, "namespace": "c"},
+        ]
+        ranked, refused, below, nothing = await database.read_long(items.find_each, USER, searches)
+        assert isinstance(refused, InvalidInputError)
+        found = [[(each.key, shared) for each, shared in answer] for answer in (ranked, below, nothing)]  # pyright: ignore
+        assert found == [[("1", 1), ("2", 0)], [("0", 0)], []]
+        assert await database.read_long(items.find_each, USER, []) == ()
 
     async def test_items_of_one_moment_are_in_order_of_their_names(self, database: Database) -> None:
         for namespace, key in [("b", "1"), ("a", "2"), ("a", "1"), ("a", "B"), ("a", "é")]:
