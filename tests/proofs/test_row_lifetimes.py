@@ -217,6 +217,7 @@ class Stored:
             self.living[group, name] = last
             self._branches[name] = branch_from(name, path)
         self.groups = {group for group, _ in self.living}
+        self.indexed = {number for (number,) in database.execute("SELECT number FROM recall_ranges")}
         self._gone = set(
             database.execute("SELECT conversation_id, seq FROM messages WHERE state IN ('erased', 'withdrawn')")
         )
@@ -237,7 +238,7 @@ def faults_in(path: Path, history: History) -> Iterator[str]:
 
 def tables_of(database: sqlite3.Connection) -> Iterator[tuple[str, Sequence[str]]]:
     for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
-        if table.startswith(("sqlite_", "recall_entries_", "search_entries_")):
+        if table.startswith(("sqlite_", "recall_terms", "search_entries_")):
             continue  # what a full-text index is made of
         yield table, [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
 
@@ -245,6 +246,8 @@ def tables_of(database: sqlite3.Connection) -> Iterator[tuple[str, Sequence[str]
 def faults_of(table: str, row: dict[str, Any], stored: Stored, history: History) -> Iterator[str]:
     if table not in {"conversations", *ON_RECORD} and "group_id" in row:
         yield from faults_of_owner(table, row, stored)
+    if table == "recall_passages" and row["place"] >> 40 not in stored.indexed:
+        yield "belongs to no conversation"
     if row.get("user_id") in history.gone_users and any(row.get(name) for name in OF_USERS):
         yield "belongs to a user who was erased"
     words = own_words(" ".join(str(value) for value in row.values() if isinstance(value, (str, bytes))))

@@ -102,7 +102,7 @@ def test_a_block_without_lines_is_no_message() -> None:
     assert assembled(draft(), Message.user("hi")).report.parts == ("current",)
 
 
-def test_what_comes_back_takes_place_of_the_window_above_its_newest_turns() -> None:
+def test_what_comes_back_takes_place_of_older_turns() -> None:
     proposal = draft(window=chat(4, first=11), recalled_lines=(line("- back"), line("- again")))
     whole = assembled(proposal, Message.user("q"))
     block = whole.report.tokens["recalled"]
@@ -110,7 +110,7 @@ def test_what_comes_back_takes_place_of_the_window_above_its_newest_turns() -> N
     assert tight.report.tokens == {"window": 40, "recalled": block, "current": 1}
 
 
-def test_what_comes_back_is_given_up_before_the_newest_two_turns() -> None:
+def test_what_comes_back_leaves_the_newest_two_turns() -> None:
     proposal = draft(window=chat(4, first=11), recalled_lines=(line("- back"), line("- again")))
     block = assembled(proposal, Message.user("q")).report.tokens["recalled"]
     tight = assembled(proposal, Message.user("q"), budget=1 + 40 + block - 1)

@@ -28,7 +28,7 @@ def decided(
     return verdict(asks=asks, named=named or {}, hidden=hidden, visible=visible, shown=shown, weights=weights)
 
 
-def test_a_question_is_answered_by_what_is_about_as_good_as_what_is_shown() -> None:
+def test_a_question_is_answered_by_what_is_about_as_good() -> None:
     assert decided([hit(5, "floor")]) == "question"
     assert decided([hit(5, "floor")], [hit(8, "floor")]) == "question"
     assert decided([hit(5, "floor")], [hit(9, "floor")]) == "shown already"
@@ -40,7 +40,7 @@ def test_too_little_of_a_question_is_no_answer() -> None:
     assert decided([hit(5, "floor")], asks=False) == "weak"
 
 
-def test_an_identifier_fires_where_something_older_holds_it_and_nothing_shows_it() -> None:
+def test_an_identifier_fires_where_only_something_older_holds_it() -> None:
     named = {"KX-4471": ("kx-4471",)}
     assert decided([hit(1, "kx-4471")], asks=False, named=named) == "identifier"
     assert decided([hit(1, "kx-4471")], asks=False, named=named, shown=["your order kx-4471 is here"]) == "weak"

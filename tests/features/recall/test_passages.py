@@ -45,7 +45,7 @@ def test_a_text_is_cut_at_its_largest_border(between: str, begins: str) -> None:
     assert text[start:].startswith(begins)
 
 
-def test_talk_of_one_turn_is_one_passage_and_steps_are_not() -> None:
+def test_talk_of_one_turn_is_one_passage() -> None:
     log = numbered(
         Message.user("Where is it?"),
         Message.assistant("Behind the door."),
@@ -74,7 +74,7 @@ def test_what_agents_keep_for_themselves_is_in_no_passage() -> None:
     assert [each.seq for each in passages_of(log)] == [1]
 
 
-def test_a_term_that_a_redactor_took_out_is_in_no_passage() -> None:
+def test_a_term_that_was_redacted_is_in_no_passage() -> None:
     log = numbered(Message.user("my card is 4711 today"))
     clean = numbered(Message.user("my card is [card] today"))
     (passage,) = passages_of(log, clean)
