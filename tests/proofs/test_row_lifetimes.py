@@ -237,7 +237,7 @@ def faults_in(path: Path, history: History) -> Iterator[str]:
 
 def tables_of(database: sqlite3.Connection) -> Iterator[tuple[str, Sequence[str]]]:
     for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall():
-        if table.startswith(("sqlite_", "recall_entries_", "search_entries_")):
+        if table.startswith(("sqlite_", "recall_terms_", "search_entries_")):
             continue  # what a full-text index is made of
         yield table, [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
 
