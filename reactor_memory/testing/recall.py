@@ -77,7 +77,7 @@ class RecallIndexConformance:
     `index` where the index is another object.
     """
 
-    async def test_talk_of_one_turn_is_found_by_its_words_in_any_form(self, store: Store, index: RecallIndex) -> None:
+    async def test_talk_is_found_by_its_words_in_any_form(self, store: Store, index: RecallIndex) -> None:
         await indexed(store, index, "s", talk("Two reservations at the Blue Door", "Reserved", "And a taxi", "Coming"))
         answer = await found(store, index, "s", "RESERVATION")
         best, beside = answer.found
@@ -197,7 +197,7 @@ class RecallIndexConformance:
         assert await index.extend(lease, part("s~a", talk("walrus", "four", start=3)))
         assert await seqs(store, index, "s~a", "walrus") == [3]
 
-    async def test_talk_that_goes_on_behind_a_fork_is_not_of_the_fork(self, store: Store, index: RecallIndex) -> None:
+    async def test_talk_across_a_fork_is_not_of_the_fork(self, store: Store, index: RecallIndex) -> None:
         await indexed(store, index, "s", talk("one", "walrus"))
         await fork(store, "s", at_seq=2, fork_id="s~a")
         await append_messages(store, "s~a", talk("zwei", start=2))

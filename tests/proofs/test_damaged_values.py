@@ -72,7 +72,7 @@ def damages(path: Path) -> Iterator[Damage]:
     with closing(sqlite3.connect(path)) as connection:
         tables = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-            "AND name NOT LIKE 'recall_entries_%' AND name NOT LIKE 'search_entries_%'"
+            "AND name NOT LIKE 'recall_terms_%' AND name NOT LIKE 'search_entries_%'"
         ).fetchall()
         for (table,) in sorted(tables):
             if not connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]:

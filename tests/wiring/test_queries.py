@@ -74,6 +74,7 @@ class TestEveryStatement:
             "forget",
             "merge",
             "scrub",
+            "delete",
             "conversation_id",
             "start_seq",
             "end_seq",
