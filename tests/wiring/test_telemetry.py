@@ -129,7 +129,7 @@ async def test_a_turn_is_a_load_and_a_save(watcher: Watcher) -> None:
         manager = container.conversation_manager()
         await manager.save_history("s", talk(2), user_id="u")
         watcher.forget()
-        async with manager.turn("s", Message.user("and now?"), user_id="u") as turn:
+        async with manager.turn("s", Message.user("and now"), user_id="u") as turn:
             turn.answer("this")
         tokens = turn.context.report.total_tokens
     load, save = watcher.spans()
@@ -199,10 +199,10 @@ async def test_recall_is_part_of_its_load(watcher: Watcher) -> None:
         assert context.report.total_tokens > 0
     (recall,), (load,) = watcher.spans("recall"), watcher.spans("load")
     assert recall.parent == load.context
-    recalled = attributes_of(recall)["gen_ai.memory.messages"]
+    recalled = attributes_of(recall)["gen_ai.memory.passages"]
     assert recalled > 0
     points = watcher.points()
-    assert points["gen_ai.memory.recalled.messages"] == [({}, recalled)]
+    assert points["gen_ai.memory.recalled.passages"] == [({}, recalled)]
     assert points["gen_ai.memory.context.tokens"] == [({}, (1, context.report.total_tokens))]
 
 

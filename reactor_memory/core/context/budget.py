@@ -91,7 +91,7 @@ class _Window(NamedTuple):
     draft: Draft
     end: int
     limits: ContextLimits
-    count: Count
+    tokens_of: Count
     tokenizer: str
     is_steady: bool
 
@@ -100,9 +100,9 @@ class _Window(NamedTuple):
         messages, excerpts = self.draft.window, self.draft.excerpts
         if excerpts:
             forms = {excerpt.seq: excerpt for excerpt in excerpts}
-            return context.window_fill.held(messages, self.end, room, forms, self.count, self.limits.overhead)
+            return context.window_fill.held(messages, self.end, room, forms, self.tokens_of, self.limits.overhead)
         overhead, tokenizer = self.limits.overhead, self.tokenizer
-        return newest_turns(messages, 0, self.end, room, self.count, overhead, tokenizer=tokenizer, enough=enough)
+        return newest_turns(messages, 0, self.end, room, self.tokens_of, overhead, tokenizer=tokenizer, enough=enough)
 
     def within(self, room: int) -> Cut:
         """What of the messages is shown in `room` tokens, with a part of those that are too long if not all fit."""
@@ -110,7 +110,9 @@ class _Window(NamedTuple):
         if not cut.start or room - cut.tokens < FULL or (self.is_steady and cut.tokens >= STEADY_SHARE * room):
             return cut
         messages, overhead = self.draft.window, self.limits.overhead
-        return context.window_fill.filled(messages, 0, self.end, room, self.count, overhead, tokenizer=self.tokenizer)
+        return context.window_fill.filled(
+            messages, 0, self.end, room, self.tokens_of, overhead, tokenizer=self.tokenizer
+        )
 
 
 def with_overhead(count: Count, overhead: int) -> Count:

@@ -220,7 +220,7 @@ def held(
         after = next((index for index in range(start + 1, end) if messages[index].role == "user"), end)
         left -= sum(costs[start:after])
         start = after
-    kept = {index: reason for index, reason in orphans.items() if index >= start}
+    kept: dict[int, LeftOut] = {index: reason for index, reason in orphans.items() if index >= start}
     return Cut(start, end, left, kept, {index: each for index, each in shown.items() if index >= start})
 
 

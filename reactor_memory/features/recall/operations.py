@@ -152,14 +152,15 @@ def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int, in
 def _places(parts: Sequence[_Part], words: Sequence[tuple[str, ...]]) -> Steps[dict[str, list[Place]]]:
     """Where each of the words stands, newest first in each part, as far as it is looked at."""
     terms = list(dict.fromkeys(term for word in words for term in word))
-    asked = [(at, term, part) for at, part in enumerate(parts) for term in terms]
+    asked: list[tuple[int, str, _Part]] = [(at, term, part) for at, part in enumerate(parts) for term in terms]
     wanted = [(_asked(term, part), *part.bounds, part.conversation_id) for _, term, part in asked]
     values = {"terms": to_json(wanted) or "[]", "limit": PLACES_OF_A_TERM}
     if parts:
         values["group_id"] = group_of(parts[0].conversation_id)
     held: dict[str, list[Place]] = {}
-    for number, places in (yield Query("recall_places", values)) if asked else ():
-        at, term, part = asked[number]
+    rows = (yield Query("recall_places", values)) if asked else ()
+    for number, places in rows:
+        at, term, part = asked[int(number)]
         if places is not None:
             held.setdefault(term, []).extend((at, place - part.base) for place in json.loads(places))
     return {word[0]: found for word in words if (found := _of_word(word, held))}
@@ -197,8 +198,13 @@ def _hits(parts: Sequence[_Part], best: Sequence[Place], words: Sequence[tuple[s
     near = [(*each, *parts[each[0]].bounds) for each in wanted[:WITH_NEIGHBOURS]]
     values = {"group_id": group_of(parts[0].conversation_id), "places": to_json(wanted), "near": to_json(near)}
     rows = yield Query("recall_passages_at", values)
-    hits = ((parts[row[0]], _hit(row, parts[row[0]], words)) for row in rows)
-    return [hit for part, hit in hits if hit.passage.end_seq <= part.last]
+    hits: list[IndexHit] = []
+    for row in rows:
+        part = parts[int(row[0])]
+        hit = _hit(row, part, words)
+        if hit.passage.end_seq <= part.last:
+            hits.append(hit)
+    return hits
 
 
 def _hit(row: Row, part: _Part, words: Sequence[tuple[str, ...]]) -> IndexHit:

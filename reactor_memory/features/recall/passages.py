@@ -81,8 +81,8 @@ def passages_of(messages: Sequence[Message], clean: Sequence[Message] | None = N
     for passage, text, head in pieces(messages):
         found = terms_of(text, language) + terms_of(head, language)
         if allowed is not None:
-            kept = frozenset().union(*(allowed.get(seq, ()) for seq in range(passage.seq, passage.end_seq + 1)))
-            kept |= allowed.get(passage.call_seq, frozenset())
+            seqs = (*range(passage.seq, passage.end_seq + 1), passage.call_seq)
+            kept = {term for seq in seqs for term in allowed.get(seq, ())}
             found = tuple(term for term in found if term in kept)
         held = tuple(dict.fromkeys(found))[:MAX_TERMS]
         if held:
