@@ -523,7 +523,8 @@ VALUES (:group_id, :conversation_id, :budget, :settings_fingerprint, :seq, :wind
 ON CONFLICT (group_id, conversation_id, budget, settings_fingerprint) DO UPDATE
 SET seq = excluded.seq, window_start_seq = excluded.window_start_seq, fact_lines = excluded.fact_lines,
     narrative = excluded.narrative, covered_seq = excluded.covered_seq, epoch = excluded.epoch
-WHERE (context_layouts.seq, context_layouts.covered_seq) < (excluded.seq, excluded.covered_seq)
+WHERE (context_layouts.seq, context_layouts.covered_seq, context_layouts.window_start_seq)
+      < (excluded.seq, excluded.covered_seq, excluded.window_start_seq)
 
 -- name: delete_messages
 DELETE FROM messages WHERE group_id = :group_id AND conversation_id = :conversation_id
