@@ -19,13 +19,15 @@ class TextCount:
 
     def __init__(self, counter: MessageCounter) -> None:
         self._counter = counter
-        self._counts: dict[tuple[str | None, str], int] = {}
+        self._counts: dict[tuple[str | None, str, int | None], int] = {}
 
     def of(self, message: Message) -> int:
-        """Tokens without overhead. A stored message is recognized by its id, since a context may cut its text."""
+        """Tokens without overhead. A stored message is recognized by its id, its text and the count it came with, since a
+        context may cut its text or the arguments of its calls.
+        """
         if message.message_id is None and (message.tool_calls or message.parts or message.name):
             return self._counter.counted(message)
-        key = message.message_id, message.content
+        key = message.message_id, message.content, message.token_count
         if key not in self._counts:
             if len(self._counts) >= CACHED_COUNTS:
                 self._counts.clear()
