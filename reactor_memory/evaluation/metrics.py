@@ -22,8 +22,8 @@ class TextCount:
         self._counts: dict[tuple[str | None, str, int | None], int] = {}
 
     def of(self, message: Message) -> int:
-        """Tokens without overhead. A stored message is recognized by its id, its text and the count it came with, since a
-        context may cut its text or the arguments of its calls.
+        """Tokens without overhead. A stored message is recognized by its id, its text and the count it came with: a
+        context may cut its text, or the arguments of its calls.
         """
         if message.message_id is None and (message.tool_calls or message.parts or message.name):
             return self._counter.counted(message)

@@ -110,3 +110,6 @@ def test_tokens_are_counted_from_the_text() -> None:
     assert [count.of(stored), count.of(stored)] == [3, 3]
     assert count.of(Message.user("one", message_id="m1", token_count=99, tokenizer=counter.name)) == 1
     assert count.of(Message.user("one", name="Ann Lee")) == 3
+    call = ToolCall(id="c", name="read", arguments="one two three")
+    whole = Message.assistant(tool_calls=[call], message_id="m2", token_count=9, tokenizer=counter.name)
+    assert count.of(whole) - count.of(replace(whole, tool_calls=(replace(call, arguments="one"),), token_count=4)) == 2

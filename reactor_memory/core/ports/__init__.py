@@ -267,8 +267,9 @@ class SummaryStore(Protocol):
 
     async def put_layout(self, session_id: str, layout: Layout, *, budget: int, settings_fingerprint: str) -> None:
         """Keep the layout with the higher `seq`, of the same `seq` the one that covers more, since what was laid out
-        while the summary was behind must not stay, and then the one whose window starts later. Nothing happens if the session is deleted or unknown, or if the
-        `epoch` of the layout is not the one of the stored summary (0 without one).
+        while the summary was behind must not stay, and then the one whose window starts later. Nothing happens if the
+        session is deleted or unknown, or if the `epoch` of the layout is not the one of the stored summary (0 without
+        one).
         """
         ...
 
