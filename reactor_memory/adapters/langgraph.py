@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -391,11 +391,12 @@ class _Facts:
         return next((item for item in items if item.key == op.key), None)
 
     async def search(self, op: SearchOp) -> list[SearchItem]:
-        """With a query, the facts about what answers it, the best first."""
+        """With a query, the facts that share words with it, the best first, and of equally good ones the shortest."""
         found = [SearchItem(**fields) for fields in await self._items(op.namespace_prefix)]
         items = [item for item in found if matches(item.value, op.filter)]
         if op.query and items:
-            items = [item for item in _ranked(items, op.query) if item.score]
+            by_length = sorted(items, key=lambda item: len(item.value["value"]))
+            items = [item for item in _ranked(by_length, op.query, _stated) if item.score]
         return _page(items, op)
 
     def check(self, op: PutOp) -> None:
@@ -431,11 +432,22 @@ def _page(items: Sequence[SearchItem], op: SearchOp) -> list[SearchItem]:
     return list(items[op.offset : op.offset + op.limit])
 
 
-def _ranked(items: Sequence[SearchItem], query: str) -> list[SearchItem]:
-    """By the share of the words of the query that stand in the value; those without any come last."""
+def _stated(item: SearchItem) -> str:
+    """What a fact says, without where it comes from."""
+    return " ".join(item.value[name] for name in ("anchor", "key", "value"))
+
+
+def _written(item: SearchItem) -> str:
+    return msgspec.json.encode(item.value).decode()
+
+
+def _ranked(
+    items: Sequence[SearchItem], query: str, text_of: Callable[[SearchItem], str] = _written
+) -> list[SearchItem]:
+    """By the share of the words of the query that stand in the text; those without any come last."""
     wanted = set(terms(query))
     for item in items:
-        held = wanted.intersection(terms(msgspec.json.encode(item.value).decode()))
+        held = wanted.intersection(terms(text_of(item)))
         item.score = len(held) / len(wanted) if wanted else 0.0
     return sorted(items, key=lambda item: -(item.score or 0.0))
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from reactor_memory.core.context.current_turn import Count
 from reactor_memory.core.context.excerpts import can_be_cut, excerpt_of, shown_as
 from reactor_memory.core.context.newest_turns import Cut, LeftOut
-from reactor_memory.models import Message
+from reactor_memory.models import Message, reasoned_runs
 from reactor_memory.models.excerpts import Excerpt
 from reactor_memory.models.turns import find_orphans, last_turn_start, units
 
@@ -51,6 +51,7 @@ class _Fill:
         self.orphans: dict[int, LeftOut] = {}
         self._costs: dict[int, int] = {}
         self._aside: list[Sequence[int]] = []
+        self._reasoned: set[int] = set()
 
     def cost(self, index: int) -> int:
         """Tokens of a whole message with overhead, counted once."""
@@ -60,6 +61,8 @@ class _Fill:
 
     def share_out(self, start: int, end: int, never: frozenset[int], spare: int) -> None:
         """Decide how many tokens each message gets. Those of `never`, and what stands with them, get none."""
+        # A provider that knows what it gave with reasoning takes it back only as it was.
+        self._reasoned = {index for run in reasoned_runs(self._messages, range(start, end), end) for index in run}
         left, is_all = self._room, True
         for unit in self._units_back(start, end):
             if never.intersection(unit.positions) or not self._may_stand(unit):
@@ -95,14 +98,17 @@ class _Fill:
             end, cap = begin, max(LEAST_EXCERPT, int(OLDER_SHARE * self._room))
 
     def _may_stand(self, unit: _Unit) -> bool:
-        return all(self.cost(index) <= unit.cap or can_be_cut(self._messages[index]) for index in unit.positions)
+        return all(self.cost(index) <= unit.cap or self._can_be_cut(index) for index in unit.positions)
+
+    def _can_be_cut(self, index: int) -> bool:
+        return index not in self._reasoned and can_be_cut(self._messages[index])
 
     def _floor(self, unit: _Unit):
         least = LEAST_EXCERPT if len(unit.positions) == 1 else LEAST_OF_UNIT + self._overhead
 
         def floor(index: int) -> int:
             cost = self.cost(index)
-            return min(cost, least) if can_be_cut(self._messages[index]) else cost
+            return min(cost, least) if self._can_be_cut(index) else cost
 
         return floor
 

@@ -133,15 +133,25 @@ async def test_what_is_no_setting_is_refused_at_once(memory: Memory, given: Any)
         ReactorMemorySession(memory, "s", session_settings=given)
 
 
-@pytest.mark.parametrize(("with_memory", "shown"), [(False, 60), (True, 20)])
-async def test_an_encrypted_session_shows_every_item_without_memory(
-    memory: Memory, with_memory: bool, shown: int
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        ({"with_memory": False}, range(60, 61)),
+        ({}, range(60, 61)),
+        ({"session_settings": {"limit": 20}}, range(20, 21)),
+        ({"budget": 2_000}, range(1, 60)),
+    ],
+)
+async def test_an_encrypted_session_shows_the_newest_that_fit(
+    memory: Memory, options: dict[str, Any], numbers: range
 ) -> None:
-    session = EncryptedSession("s", ReactorMemorySession(memory, "s", with_memory=with_memory), "a key" * 8)
+    session = EncryptedSession("s", ReactorMemorySession(memory, "s", **options), "a key" * 8)
     items: list[Any] = [{"role": "user", "content": f"My order number is A-{number}."} for number in range(60)]
     await session.add_items(items)
     await memory.drain()
-    assert await session.get_items() == items[-shown:]
+    shown = await session.get_items()
+    assert shown == items[-len(shown) :]
+    assert len(shown) in numbers
     assert await memory.facts.list("s") == ()
 
 

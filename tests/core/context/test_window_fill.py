@@ -117,6 +117,34 @@ def test_a_skipped_call_takes_its_results_along() -> None:
     assert context.report.unread == ((4, 5),)
 
 
+THOUGHT = {"type": "reasoning", "encrypted_content": "x"}
+
+
+@each_row(
+    "led_to",
+    [
+        [Message.assistant(words(2_000))],
+        [Message.assistant("I write."), Message.assistant(words(2_000))],
+        [Message.assistant("", parts=[THOUGHT]), Message.assistant(words(2_000))],
+        [Message.assistant(words(2_000)), Message.assistant("Done.")],
+        [
+            Message.assistant(tool_calls=[ToolCall(id="1", name="write", arguments={"text": words(2_000)})]),
+            Message.tool("written", tool_call_id="1"),
+        ],
+    ],
+)
+def test_what_reasoning_led_to_is_whole_or_skipped(led_to: list[Message]) -> None:
+    thought = Message.assistant("", parts=[THOUGHT])
+    before = [Message.user("first question"), Message.assistant("first answer"), Message.user("write it")]
+    messages = stored([*before, thought, *led_to, Message.user("and now?"), Message.assistant("now that")])
+    last = len(messages) - 2
+    for room in (300, 500, 1_000, 1_900, 2_500):
+        seen = filled(messages, 0, len(messages), room, count)
+        assert not seen.excerpts
+        of_run = {index for index in range(seen.start, seen.end) if index not in seen.orphans and 2 < index < last}
+        assert of_run in (set(), set(range(3, last)))
+
+
 def test_long_arguments_are_left_out_and_their_result_stays() -> None:
     call = ToolCall(id="1", name="write", arguments={"text": words(2_000)})
     messages = stored(
