@@ -27,8 +27,10 @@ MICRO_OPTIONS := --benchmark-enable --benchmark-columns=min,median,iqr,rounds --
 	--benchmark-max-time=0.5 --benchmark-storage=file://build/micro -q
 
 # What `make eval` demands of the packaged sessions, a little below what is measured.
-BOUNDS := attributable@1000>=0.95 attributable@2000>=0.97 prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77 \
-	read_amplification<=1.05 violations<=0
+# What a question brings back changes from turn to turn, so less of a context stands as it stood.
+BOUNDS := attributable@1000>=0.95 attributable@2000>=0.97 read_amplification<=1.05 violations<=0
+REUSE := prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77
+REUSE_ASKED := prefix_reuse@1000>=0.62 prefix_reuse@2000>=0.68
 EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budgets 1000,2000 \
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
@@ -131,8 +133,8 @@ docs: build/docs/.installed  ## the documentation as a site, into build/site; a 
 		echo "the site loads something from another host" >&2; exit 1; fi
 
 eval: $(RUNTIME)  ## what contexts keep of the packaged sessions, with bounds
-	@$(EVAL) --questions off --determinism
-	@$(EVAL) --questions message,query
+	@$(EVAL) --questions off --determinism $(REUSE:%=--require '%')
+	@$(EVAL) --questions message,query $(REUSE_ASKED:%=--require '%')
 
 bench: $(DEV)  ## what a turn costs beside the bare drivers, on all stores (BENCH="--sizes 100,1000" for less)
 	@mkdir -p build/bench

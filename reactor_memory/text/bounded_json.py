@@ -23,8 +23,9 @@ LEAST_VALUES = 50_000
 MOST_DEPTH = 500
 
 _NO_JSON = "is not valid JSON"
-_OUTSIDE = re.compile(rb'(?:[^"\[\]{},]+|"[^"\\]*(?:\\.[^"\\]*)*")*', re.DOTALL)
-_INSIDE = re.compile(rb'(?:[^"\[\]{}]+|"[^"\\]*(?:\\.[^"\\]*)*")*', re.DOTALL)
+# What is outside of strings, and strings; then, if one does not end, the rest of the text. None of it is read twice.
+_OUTSIDE = re.compile(rb'(?:[^"\[\]{},]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+("[^"\\]*+(?:\\.[^"\\]*+)*+\\?+)?+', re.DOTALL)
+_INSIDE = re.compile(rb'(?:[^"\[\]{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+("[^"\\]*+(?:\\.[^"\\]*+)*+\\?+)?+', re.DOTALL)
 
 
 def values_of(file: IO[bytes], max_bytes: int = UNLIMITED) -> Iterator[bytes]:
@@ -163,13 +164,13 @@ class _Splitter:
                 return len(piece)
             self._in_string = self._is_escaped = False
             at = end
-        found = (_INSIDE if self._depth else _OUTSIDE).match(piece, at)
-        at = found.end() if found else at
-        if piece[at : at + 1] == b'"':
+        found = _INSIDE.match(piece, at) if self._depth else _OUTSIDE.match(piece, at)
+        if not found:
+            return at
+        if unended := found[1]:
             self._in_string = True
-            self._is_escaped = _is_escaped(piece, at + 1, len(piece))
-            return len(piece)
-        return at
+            self._is_escaped = _is_escaped(unended, 1, len(unended))
+        return found.end()
 
     def _open(self) -> None:
         self._depth += 1

@@ -210,13 +210,15 @@ def shown_words(context: Context) -> set[str]:
 
 
 def accounted_seqs(context: Context) -> set[int]:
-    """The messages that the context shows, has in its memory, or reports as unread or without their call or result."""
+    """The messages that the context shows, has in its memory, or reports as unread, without their call or result, or as
+    system messages that it had no room for."""
     report = context.report
-    orphans = [
-        entry for entry in report.dropped if entry.by == "seq" and entry.reason in ("orphan_result", "open_call")
+    told = ("orphan_result", "open_call")
+    absent = [
+        entry for entry in report.dropped if entry.by == "seq" and (entry.reason in told or entry.part == "system")
     ]
     remembered = (1, report.covered_seq if report.strategy == "hierarchical" else 0)
-    ranges = [remembered, *report.unread, *((entry.first, entry.last) for entry in orphans)]
+    ranges = [remembered, *report.unread, *((entry.first, entry.last) for entry in absent)]
     return seqs_of(context.messages) | {seq for first, last in ranges for seq in range(first, last + 1)}
 
 
