@@ -219,8 +219,9 @@ def query_words(text: str, languages: Iterable[str] = ()) -> list[QueryWord]:
     told = language_of(normal)
     spoken = tuple(dict.fromkeys((*((told,) if told else ()), *languages)))
     is_open = not spoken and len(tokens) <= SHORT_QUERY_WORDS and len(normal) <= SHORT_QUERY_CHARACTERS
-    meant = _said(tokens, spoken, without=told or "en", is_open=is_open)
-    return list(dict.fromkeys(meant)) or list(dict.fromkeys(_said(tokens, spoken, without="", is_open=is_open)))
+    each = dict.fromkeys(tokens)
+    meant = _said(each, spoken, without=told or "en", is_open=is_open)
+    return list(dict.fromkeys(meant)) or list(dict.fromkeys(_said(each, spoken, without="", is_open=is_open)))
 
 
 def _said(tokens: Iterable[str], spoken: tuple[str, ...], *, without: str, is_open: bool) -> Iterator[QueryWord]:
