@@ -43,6 +43,9 @@ MAX_PARTS = 16
 SHORT_QUERY_WORDS = 12
 """In a longer query its own words tell the language."""
 
+SHORT_QUERY_CHARACTERS = 240
+"""Few words may have thousands of parts (``a.a.a``), and each is stemmed in every language that it may be of."""
+
 FUNCTION_WORDS = function_words("en")
 """Those of English, for what reads English alone."""
 
@@ -215,9 +218,10 @@ def query_words(text: str, languages: Iterable[str] = ()) -> list[QueryWord]:
     tokens = (_ASCII_TOKEN if normal.isascii() else TOKEN).findall(normal)
     told = language_of(normal)
     spoken = tuple(dict.fromkeys((*((told,) if told else ()), *languages)))
-    is_open = not spoken and len(tokens) <= SHORT_QUERY_WORDS
-    meant = _said(tokens, spoken, without=told or "en", is_open=is_open)
-    return list(dict.fromkeys(meant)) or list(dict.fromkeys(_said(tokens, spoken, without="", is_open=is_open)))
+    is_open = not spoken and len(tokens) <= SHORT_QUERY_WORDS and len(normal) <= SHORT_QUERY_CHARACTERS
+    each = dict.fromkeys(tokens)
+    meant = _said(each, spoken, without=told or "en", is_open=is_open)
+    return list(dict.fromkeys(meant)) or list(dict.fromkeys(_said(each, spoken, without="", is_open=is_open)))
 
 
 def _said(tokens: Iterable[str], spoken: tuple[str, ...], *, without: str, is_open: bool) -> Iterator[QueryWord]:
@@ -229,7 +233,7 @@ def _said(tokens: Iterable[str], spoken: tuple[str, ...], *, without: str, is_op
                 yield from _unspaced_words(kind, run, without)
                 continue
             parts = _parts(run)
-            for part in map(_folded, parts):
+            for part in dict.fromkeys(map(_folded, parts)):
                 if part not in function:
                     yield _query_word(part, spoken, is_open=is_open)
             for whole in _wholes(run, parts):

@@ -113,6 +113,16 @@ ANY_TEXT = st.text(st.characters(), max_size=200)
 """Lone surrogates included."""
 
 
+@each_row(
+    "text", ["a." * 2000, "a@b." * 1000, ".".join(f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{n}" for n in range(600))]
+)
+def test_a_word_of_thousands_of_parts_takes_no_time(text: str) -> None:
+    query_words(text)  # the stemmers load
+    begin = time.process_time()
+    query_words(text)
+    assert time.process_time() - begin < 0.15
+
+
 @given(ANY_TEXT)
 def test_a_term_is_one_word_for_every_index(text: str) -> None:
     for term in terms(text):

@@ -180,7 +180,10 @@ class Recaller:
         chosen = chosen_hits(findings.found, context, room, cliff=cliff, count=self._cost)
         ranges = joined_ranges(needed(chosen))
         messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
-        lines = recalled_lines(chosen, messages)
+        if is_short(messages):
+            lines = recalled_lines(chosen, messages)
+        else:
+            lines = await anyio.to_thread.run_sync(recalled_lines, chosen, messages)
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
         tokens = self._counter.of_text(block_text(RECALLED, [line.text for line in lines])) + self._options.overhead
