@@ -8,11 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from tests.house.near_matches import NASTY
-from tests.house.patterns import QUICK_SECONDS, Use, constants, made, seconds_of, slow_texts, texts_for, uses
+from tests.house.patterns import Use, constants, made, slow_texts, texts_for, uses
 from tests.scenes.tables import each_row
-
-CAPPED = {"reactor_memory.features.recall.gate._SENTENCE_START": 12}
-"""Patterns that are only given so many characters."""
 
 _LONG_LITERAL = re.escape("1 a-" * 10 + "2")
 BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
@@ -20,10 +17,6 @@ BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
     ("reactor_memory.evaluation.probes", "_occurrences"): [("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")],
     ("reactor_memory.features.facts.evidence", "_compiled"): [("match", r"(?<!\w)(?<!\d[-.,:/])"), ("match", "")],
     ("reactor_memory.features.facts.evidence", "_matches"): [("search", r"\s+".join("1a1a2")), ("search", "a")],
-    ("reactor_memory.features.recall.gate", "_patterns"): [
-        ("search", "(?<![^\\W_])(?=(" + "|".join("1" * length for length in range(16, 3, -1)) + "))"),
-        ("search", "(?=(漢1漢1漢(?![^\\W_])|漢1))"),
-    ],
     ("reactor_memory.features.facts.summarizers.lexicon", "_phrases"): [],  # what it makes are constants
     ("reactor_memory.text.analyzer", "_between_function_words"): [("search", "という|から|だ|と")],
     ("reactor_memory.text.languages", ""): [],  # constants in a table
@@ -37,8 +30,7 @@ def slow_ones(most: int) -> list[str]:
         for where, texts in BUILT.items()
         for method, text in texts
     ]
-    tried = (use for use in (*uses(), *built) if use.where not in CAPPED)
-    return [str(slow) for use in tried if (slow := next(slow_texts(use, texts_for(use, most=most)), None))]
+    return [str(slow) for use in (*uses(), *built) if (slow := next(slow_texts(use, texts_for(use, most=most)), None))]
 
 
 def test_no_pattern_takes_more_than_linear_time() -> None:
@@ -49,14 +41,6 @@ def test_no_pattern_takes_more_than_linear_time() -> None:
 @pytest.mark.timeout(1200)
 def test_no_pattern_takes_more_than_linear_time_with_any_text() -> None:
     assert slow_ones(most=300) == []
-
-
-def test_a_capped_pattern_takes_no_time() -> None:
-    capped = [use for use in uses() if use.where in CAPPED]
-    assert {use.where for use in capped} == set(CAPPED)
-    for use in capped:
-        for text in texts_for(use, most=12):
-            assert seconds_of(use, text, CAPPED[use.where]) < QUICK_SECONDS, text
 
 
 def test_every_pattern_that_is_built_at_run_time_is_known() -> None:
