@@ -54,7 +54,7 @@ def test_pip_takes_over_and_checks_hashes_too(tmp_path: Path) -> None:
         "pip, hashes checked",
     ]
     assert "no way to the index" in done.stderr
-    assert " ".join([*LOCKED, "requirements.lock"]) in done.stderr
+    assert "pip could not install requirements.lock" in done.stderr
 
 
 def test_pip_alone_installs_where_uv_is_missing(tmp_path: Path) -> None:
