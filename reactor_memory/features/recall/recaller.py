@@ -34,6 +34,7 @@ from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.features.recall.ranking import found_among, joined, rarities, scored
 from reactor_memory.features.redaction import redacted, unredacted
 from reactor_memory.models import Message, SearchHit, Session, Value
+from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
 from reactor_memory.models.seq_ranges import joined_ranges
 from reactor_memory.text.analyzer import WHOLE, QueryWord, beginnings, query_words, terms
@@ -181,17 +182,22 @@ class Recaller:
         ranges = joined_ranges(needed(chosen))
         messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
         if is_short(messages):
-            lines = recalled_lines(chosen, messages)
+            lines, tokens = self._written(chosen, messages)
         else:
-            lines = await anyio.to_thread.run_sync(recalled_lines, chosen, messages)
+            lines, tokens = await anyio.to_thread.run_sync(self._written, chosen, messages)
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
-        tokens = self._counter.of_text(block_text(RECALLED, [line.text for line in lines])) + self._options.overhead
         for block in draft.blocks_at("memory") if question.is_explicit else ():
             draft = with_block(draft, answering_first(block, weights))
         draft = with_block(draft, Block(frame=RECALLED, lines=lines, tokens=tokens))
         window_gives = max(0, tokens - room.free)
         return with_remark(replace(draft, memory_gives=room.memory, window_gives=window_gives), why)
+
+    def _written(self, chosen: Sequence[IndexHit], messages: Sequence[Message]) -> tuple[tuple[BlockLine, ...], int]:
+        """The lines, and what their block costs as a message."""
+        lines = recalled_lines(chosen, messages)
+        text = block_text(RECALLED, [line.text for line in lines])
+        return lines, self._counter.of_text(text) + self._options.overhead
 
     def _verdict(
         self, question: Question, findings: IndexAnswer, weights: Mapping[str, float], draft: Draft, context: Context
