@@ -31,13 +31,18 @@ _ASKED = re.compile(
 
 def day_words(at: int | None) -> str:
     """The day of a moment (microseconds UTC), of which a message without one has none."""
+    day = day_of(at)
+    return f"{MARK}{day.year} {MARK}{MONTHS[day.month - 1]} {MARK}{day.day}" if day else ""
+
+
+def day_of(at: int | None) -> datetime | None:
+    """A moment (microseconds UTC) in the calendar; None if there is none, or it has no such day."""
     if at is None:
-        return ""
+        return None
     try:
-        day = _EPOCH + timedelta(microseconds=at)
+        return _EPOCH + timedelta(microseconds=at)
     except OverflowError:
-        return ""
-    return f"{MARK}{day.year} {MARK}{MONTHS[day.month - 1]} {MARK}{day.day}"
+        return None
 
 
 def named_days(text: str) -> str:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from reactor_memory.features.recall.days import day_words
 from reactor_memory.models import Message, ToolCall, is_kept_by_author, is_posted_summary
 from reactor_memory.models.index_requests import Passage
@@ -86,20 +88,7 @@ def passages_of(messages: Sequence[Message], clean: Sequence[Message] | None = N
             found = tuple(term for term in found if term in kept)
         held = tuple(dict.fromkeys(found))[:MAX_TERMS]
         if held:
-            yield _with_terms(passage, held)
-
-
-def _with_terms(passage: Passage, held: tuple[str, ...]) -> Passage:
-    return Passage(
-        seq=passage.seq,
-        piece=passage.piece,
-        start=passage.start,
-        end_seq=passage.end_seq,
-        end=passage.end,
-        call_seq=passage.call_seq,
-        tokens=passage.tokens,
-        terms=held,
-    )
+            yield replace(passage, terms=held)
 
 
 @memo(maxsize=1024)

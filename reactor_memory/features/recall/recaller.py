@@ -7,7 +7,7 @@ found, never the load.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import anyio
@@ -170,15 +170,16 @@ class Recaller:
     ) -> Draft:
         findings = await self._findings(question, session, user_id, draft)
         weights = rarities(findings)
+        shown = shown_whole(context)
         why = BY_QUERY
         if not question.is_explicit and self._options.default != "always":
-            decided = self._verdict(question, findings, weights, draft, context)
+            decided = decide(question, findings, weights, shown, texts_of(context, draft))
             why = IN_WORDS[decided]
             if decided not in FIRES:
                 return with_remark(draft, why)
         room = self._room(question, context)
         cliff = CLIFF if question.is_explicit else DEFAULT_CLIFF
-        chosen = chosen_hits(findings.found, context, room, cliff=cliff, count=self._cost)
+        chosen = chosen_hits(findings.found, shown, context, room, cliff=cliff, count=self._cost)
         ranges = joined_ranges(needed(chosen))
         messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
         if is_short(messages):
@@ -198,19 +199,6 @@ class Recaller:
         lines = recalled_lines(chosen, messages)
         text = block_text(RECALLED, [line.text for line in lines])
         return lines, self._counter.of_text(text) + self._options.overhead
-
-    def _verdict(
-        self, question: Question, findings: IndexAnswer, weights: Mapping[str, float], draft: Draft, context: Context
-    ) -> Verdict:
-        shown = shown_whole(context)
-        return verdict(
-            asks=question.asks,
-            named=question.named,
-            hidden=[hit for hit in findings.found if not is_shown(hit, shown)],
-            visible=[hit for hit in findings.found if is_shown(hit, shown)],
-            shown=texts_of(context, draft),
-            weights=weights,
-        )
 
     def _room(self, question: Question, context: Context) -> Room:
         """What recall may take: a share of what the memory and the current turn leave, beside the newest turns."""
@@ -324,17 +312,39 @@ def texts_of(context: Context, draft: Draft) -> Iterator[str]:
             yield from (str(call.arguments) for call in message.tool_calls)
 
 
+def decide(
+    question: Question,
+    findings: IndexAnswer,
+    weights: Mapping[str, float],
+    shown: frozenset[int],
+    texts: Iterable[str],
+) -> Verdict:
+    """The verdict of the gate. The messages `shown` are shown as they are, among the `texts`."""
+    hidden: list[IndexHit] = []
+    visible: list[IndexHit] = []
+    for hit in findings.found:
+        (visible if is_shown(hit, shown) else hidden).append(hit)
+    return verdict(
+        asks=question.asks, named=question.named, hidden=hidden, visible=visible, shown=texts, weights=weights
+    )
+
+
 def chosen_hits(
-    found: Sequence[IndexHit], context: Context, room: Room, *, cliff: float, count: Callable[[Message], int]
+    found: Sequence[IndexHit],
+    shown: frozenset[int],
+    context: Context,
+    room: Room,
+    *,
+    cliff: float,
+    count: Callable[[Message], int],
 ) -> list[IndexHit]:
     """The passages that come back. What has to leave the window for them competes for the same room."""
-    shown = shown_whole(context)
     hidden = [hit for hit in found if not is_shown(hit, shown)]
     chosen = fitting(hidden, room.most, cliff=cliff)
     excess = tokens_of(chosen) - room.free
     if excess <= 0:
         return chosen
-    staying = frozenset(shown - leaving(window_of(context), excess, context.report.budget, count))
+    staying = shown - leaving(window_of(context), excess, context.report.budget, count)
     return fitting([hit for hit in found if not is_shown(hit, staying)], room.most, cliff=cliff)
 
 
