@@ -47,18 +47,6 @@ def last_turn_start(messages: Sequence[Message], start: int = 0, end: int | None
     return start
 
 
-def runs_of_turns(messages: Sequence[Message]) -> list[Sequence[Message]]:
-    """Stored messages by turns: a new one begins with a user message, and wherever the log goes on elsewhere."""
-    runs: list[list[Message]] = []
-    for message in messages:
-        follows = runs and (message.seq or 0) > (runs[-1][-1].seq or 0) and message.role != "user"
-        if follows:
-            runs[-1].append(message)
-        else:
-            runs.append([message])
-    return [*runs]
-
-
 def find_pairs(messages: Sequence[Message], start: int = 0, end: int | None = None) -> list[Pair]:
     """All pairs in `[start, end)`, by the position of their call, incomplete ones included."""
     open_calls: dict[str | None, int] = {}

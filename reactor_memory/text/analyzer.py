@@ -46,9 +46,6 @@ SHORT_QUERY_WORDS = 12
 SHORT_QUERY_CHARACTERS = 240
 """Few words may have thousands of parts (``a.a.a``), and each is stemmed in every language that it may be of."""
 
-FUNCTION_WORDS = function_words("en")
-"""Those of English, for what reads English alone."""
-
 _NEWER = re.compile(
     "[\u0558\u058b-\u058c\u05c8-\u05c9\u088f-\u0897\u0c5c\u0cdc\u1acf-\u1af0\u1c89-\u1c8a\u208f\u209d-\u209f"
     "\ua7cb-\ua7cf\ua7d2\ua7d4\ua7da-\ua7f1\uab6c-\uab6d]"
