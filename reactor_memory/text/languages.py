@@ -116,6 +116,11 @@ def _evidence() -> Mapping[str, tuple[tuple[str, float], ...]]:
     }
 
 
+def read_languages() -> None:
+    """Read the data, which takes some 20 ms, so that no event loop has to wait for it later."""
+    _evidence()
+
+
 def language_of(text: str) -> str | None:
     """The language of `text`, told by its function words and by letters that only one language writes.
 

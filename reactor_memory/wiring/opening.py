@@ -9,10 +9,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.forks import Process
 from reactor_memory.errors import MissingExtraError
+from reactor_memory.text.languages import read_languages
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
 from reactor_memory.wiring.own_parts import NOOP, SUMMARIZING
@@ -67,6 +69,7 @@ class opened(AbstractAsyncContextManager[None], Generic[C]):  # noqa: N801 (it r
             self._configure(self._container)
         try:
             await aside(self._container.conditions)  # reads what packages announce
+            await anyio.to_thread.run_sync(read_languages)
             await _open_parts(self._container, self._stack)
         except BaseException:
             await self.__aexit__()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -114,6 +116,21 @@ async def test_a_detector_may_come_late_and_go(url: str, detector: Detector) -> 
         with detector():
             await conversation(memory)
         assert len((await memory.load_history("t", user_id="u")).messages) == 1
+
+
+def test_a_fresh_process_reads_no_file_on_its_loop(url: str) -> None:
+    """What a process reads once, others of this one's tests have read: only a new one shows who reads it."""
+    program = (
+        "import asyncio; from tests.database.test_blocking_calls import late_detector; "
+        f"asyncio.run(late_detector({url!r}))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2], timeout=60)
+
+
+async def late_detector(url: str) -> None:
+    async with open_memory(settings(url)) as memory:
+        with blockbuster_ctx():
+            await conversation(memory)
 
 
 async def test_the_sync_facade_works_on_its_thread(url: str) -> None:
