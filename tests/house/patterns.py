@@ -22,8 +22,8 @@ MOST_GROWTH = 8
 """Four times the text takes four times as long, and sixteen times if the time is quadratic."""
 QUICK_SECONDS = 0.0015
 """A text of `SIZE` that takes less is no sign: at half a nanosecond a step, quadratic time is more."""
-GROWING = (16, 18, 20, 22, 24, 26, 28, 90, 500)
-"""Sizes that are tried before, so that exponential time is found while it is short."""
+GROWING = (16, 18, 20, 22, 24, 26, 28, 60, 120, 250, 500, 1_000, 2_000)
+"""Sizes that are tried before, so that exponential time, and that of a high power, is found while it is short."""
 ENDLESS_SECONDS = 0.05
 
 
