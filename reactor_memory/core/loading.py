@@ -193,6 +193,8 @@ class ContextLoader:
             await self._keep(request, plan.layout)
         session = rows.session
         draft = _readable_by(request.reader_id, _with_leading(plan.draft, rows.leading) if rows.leading else plan.draft)
+        for part in rows.damaged:
+            draft = _with_remark(draft, part)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
             draft = await self._posted(draft, session)
         return session, draft, plan.layout is not None
@@ -270,7 +272,8 @@ class ContextLoader:
             self._tell(request.session_id, "memory", damage)
         try:
             newly_laid_out = msgspec.structs.replace(query, facts=True)
-            return await self._plan(request, limits, current_tokens, newly_laid_out)
+            rows, plan = await self._plan(request, limits, current_tokens, newly_laid_out)
+            return msgspec.structs.replace(rows, damaged=(*rows.damaged, "layout")), plan
         except DAMAGE:
             return await self._without_memory(request, limits, current_tokens, query)
 
@@ -286,7 +289,7 @@ class ContextLoader:
             raise StoreCorruptError(f"store: {problem}") from None
         if rows.session is not None:
             self._background.messages_saved(request.session_id, rows.session.last_seq)
-        plan = self._decide(request, limits, rows, await self._brought(request, rows), current_tokens, None)
+        plan = self._decide(request, limits, rows, await self._brought(request, rows), current_tokens, "failed")
         return rows, msgspec.structs.replace(plan, draft=_with_remark(plan.draft, "memory"), layout=None)
 
     def _tell(self, session_id: str, part: str, damage: Exception) -> None:

@@ -31,7 +31,7 @@ UNREACHABLE = "the database cannot be reached; check that it runs and that the a
 TIMED_OUT = "the database did not answer in time (store.timeout_seconds); nothing was stored, try again"
 READ_ONLY = "the database cannot be written; check the rights on the file and its folder, and how its disk is mounted"
 
-DAMAGE = (StoreCorruptError, TypeError, ValueError, LookupError, AttributeError, msgspec.MsgspecError)
+DAMAGE = (StoreCorruptError, TypeError, ValueError, LookupError, AttributeError, OverflowError, msgspec.MsgspecError)
 """What reading a row raises that holds what this library never wrote."""
 
 _SQLITE_CODES: dict[int, tuple[type[StoreError], str]] = {

@@ -69,8 +69,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary is a `Summary` if facts were asked for, else its head.
 
     `leading` are the system messages that the session begins with, from message 1 on: every context shows them.
-    `ranges` are the live summaries of ranges, where the strategy reads them. An unknown session is None, with none of
-    them.
+    `ranges` are the live summaries of ranges, where the strategy reads them. `damaged` names what could not be read and
+    is made again. An unknown session is None, with none of them.
     """
 
     session: Session | None = None
@@ -80,6 +80,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     leading: tuple[Message, ...] = ()
     ranges: tuple[RangeSummary, ...] = ()
+    damaged: tuple[str, ...] = ()
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
 from reactor_memory.database.database import Database
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SCRUB, SUMMARIZE
 from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.wiring.background_work import grows_tiers, is_indexing
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
     from reactor_memory.features.erasure.eraser import Aftermath
     from reactor_memory.features.facts.jobs import SummaryJob
+    from reactor_memory.features.facts.mending import Step
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
@@ -46,9 +48,14 @@ def work_kinds(
     swept = partial(usual, every_seconds=settings.search.sweep_seconds)
     if settings.summary.enabled:
         trigger = settings.summary.trigger_message_count
+        summarize: Step = lambda lease: job().step(lease)  # noqa: E731 what does the work is made when there is some
+        if in_database == "on":
+            from reactor_memory.features.facts.mending import mended
+
+            summarize = mended(summarize, messages=messages, database=database, clock=clock)
         yield usual(
             name=SUMMARIZE,
-            step=lambda lease: job().step(lease),
+            step=summarize,
             reached=covered_in(summaries),
             wants=lambda _, last_seq: last_seq > trigger,
         )
@@ -81,10 +88,13 @@ def work_kinds(
 
 
 def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
-    """How far the summary of a session covers it."""
+    """How far the summary of a session covers it; not at all if it cannot be read, and has to be made again."""
 
     async def covered(session_id: str) -> int:
-        head = await summaries.get_summary_head(session_id)
+        try:
+            head = await summaries.get_summary_head(session_id)
+        except StoreCorruptError:
+            return 0
         return head.covered_seq if head else 0
 
     return covered

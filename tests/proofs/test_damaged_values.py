@@ -1,5 +1,5 @@
-"""A damaged value anywhere in the database: a typed error or an answer, lists that go on, and loads that fail only
-where the messages of their session cannot be read.
+"""A damaged value anywhere in the database: lists go on, loads fail only where the messages of their session cannot be
+read, what was drawn from the log is drawn anew, and the rest is told by `StoreCorruptError`.
 
 The cases come from the schema: every column of every table, with values that this library never writes there.
 """
@@ -7,168 +7,160 @@ The cases come from the schema: every column of every table, with values that th
 from __future__ import annotations
 
 import random
-import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from shutil import copyfile
-from typing import Any, NamedTuple
+from typing import Any
 
+import anyio
 import pytest
+from litestar.testing import AsyncTestClient
 
 from reactor_memory import Memory, Message, open_memory
-from reactor_memory.errors import ReactorMemoryError, StoreCorruptError, StoreError
-from reactor_memory.features.notes import operations as note_rows
-from reactor_memory.features.notes.models import Notes
+from reactor_memory.errors import ReactorMemoryError, SessionDeletedError, SessionNotFoundError, StoreCorruptError
+from reactor_memory.features.items import operations as item_rows
 from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.features.transfer.copy import SessionCopier
 from tests.acceptance.scenes import settings
+from tests.proofs.damages import (
+    Damage,
+    change,
+    columns,
+    damages,
+    empty_tables,
+    fill,
+    opened,
+    opened_with_tiers,
+)
+from tests.server.running import running_service
 
 pytestmark = pytest.mark.anyio
 
-SAMPLE = 10
-"""Damages of the fast test; the slow one tries them all."""
-
-DAMAGES: dict[str, object] = {
-    "wrong type": "x7",
-    "broken json": '{"a": [1,',
-    "other json": "[[1, 2, 3]]",
-    "blob": b"\xff\x00\xfe",
-    "out of range": -(2**62),
-}
+SAMPLE = 4
+"""Damages of the fast test; the slow ones try them all."""
 
 LOG = ("conversations", "messages")
-LEFT_ALONE = ("group_id", "conversation_id", "user_id", "alembic_version")
-"""Keys: a damaged one is a row of somebody else."""
+DERIVED = (
+    "segments", "facts", "conversation_summaries", "context_layouts", "summary_spending", "range_summaries",
+    "recall_ranges", "recall_passages", "search_progress", "search_entries", "embeddings",
+)  # fmt: skip
+"""No call fails for what can be made again, but the one that gives the summary itself."""
+
+TABLES = sorted(columns().keys() - {"reactor_memory_revision"})
+"""A database of another revision is not opened."""
+
+CURRENT = "And now?"
+Call = Callable[[Memory], Awaitable[Any]]
 
 
-class Damage(NamedTuple):
-    table: str
-    column: str
-    kind: str
-
-    def do(self, path: Path) -> bool:
-        """Whether the database took the value, in one row of the damaged session if that has some."""
-        with closing(sqlite3.connect(path)) as connection:
-            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({self.table})")]
-            scope = "conversation_id = 'damaged'" if "conversation_id" in columns else "1 = 1"
-            key = _row_id(connection, self.table)
-            place = f"SELECT MAX({key}) FROM {self.table} WHERE {scope}"
-            change = f"UPDATE {self.table} SET {self.column} = ? WHERE {key} = ({place})"
-            try:
-                done = connection.execute(change, [DAMAGES[self.kind]])
-            except sqlite3.Error:
-                return False
-            connection.commit()
-            return done.rowcount > 0
+async def exported(memory: Memory) -> list[Message]:
+    return [message async for message in memory.stream_messages("damaged", user_id="ann")]
 
 
-def _row_id(connection: sqlite3.Connection, table: str) -> str:
-    """What names a row: these tables have no row id of their own."""
-    keys = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
-    return " || '/' || ".join(keys) if keys else "rowid"
+async def copied(memory: Memory) -> Any:
+    async with open_memory(settings()) as target:
+        parts = memory.container
+        copier = SessionCopier(parts.database(), target.container.database(), clock=parts.clock(), owner_id="ann")
+        return await copier.compare()
 
 
-def damages(path: Path) -> Iterator[Damage]:
-    with closing(sqlite3.connect(path)) as connection:
-        tables = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-            "AND name NOT LIKE 'recall_terms_%' AND name NOT LIKE 'search_entries_%'"
-        ).fetchall()
-        for (table,) in sorted(tables):
-            if not connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]:
-                continue
-            for row in connection.execute(f"PRAGMA table_info({table})").fetchall():
-                if row[1] not in LEFT_ALONE and table not in LEFT_ALONE:
-                    yield from (Damage(table, row[1], kind) for kind in DAMAGES)
-
-
-@asynccontextmanager
-async def opened(path: Path) -> AsyncGenerator[Memory]:
-    sections: dict[str, Any] = {
-        "search": {"enabled": True},
-        "notes": {"enabled": True},
-        "background": {"enabled": False},
-        "summary": {"enabled": True, "trigger_message_count": 12, "recent_message_count": 4},
-        "context": {"record": "all"},
-    }
-    async with open_memory(settings(f"sqlite:///{path}", **sections)) as memory:
-        yield memory
-
-
-async def fill(path: Path) -> None:
-    async with opened(path) as memory:
-        for session_id in ("damaged", "whole"):
-            for turn in range(10):
-                said = [
-                    Message.user(f"My order number is A-{turn}, for {turn} people.", metadata={"turn": turn}),
-                    Message.assistant("Noted.", parts=({"type": "text", "text": "Noted."},)),
-                ]
-                await memory.save_history(session_id, said, user_id="ann", idempotency_key=f"k{turn}")
-            await memory.summarize(session_id, user_id="ann")
-            await memory.pins.add(session_id, seq=1, user_id="ann")
-            await memory.load_history(session_id, user_id="ann", budget=300)
-            await memory.load_history(session_id, user_id="ann", message="What was my order number?", budget=500)
-        await memory.fork("damaged", at_seq=5, user_id="ann")
-        note = Notes(user_id="ann", agent_name="a", version=1, text="likes tea")
-        await memory.container.database().write(note_rows.put_notes, note)
-        await memory.container.background_work().run_once()
-
-
-LOADS: dict[str, Callable[[Memory], Awaitable[Any]]] = {
-    "load": lambda memory: memory.load_history("damaged", user_id="ann", message="And now?"),
-    "load budget": lambda memory: memory.load_history("damaged", user_id="ann", message="And now?", budget=500),
+LOADS: dict[str, Call] = {
+    "load": lambda memory: memory.load_history("damaged", user_id="ann", message=CURRENT),
+    "load budget": lambda memory: memory.load_history("damaged", user_id="ann", message=CURRENT, budget=500),
     "load query": lambda memory: memory.load_history(
         "damaged", user_id="ann", message="order?", query="order number A-2", budget=900
     ),
 }
-OTHERS: dict[str, Callable[[Memory], Awaitable[Any]]] = {
+OTHERS: dict[str, Call] = {
     "get": lambda memory: memory.get_session("damaged", user_id="ann"),
     "messages": lambda memory: memory.read_messages("damaged", user_id="ann"),
     "newest messages": lambda memory: memory.read_messages("damaged", user_id="ann", last=5),
     "originals": lambda memory: memory.read_messages("damaged", user_id="ann", archived=True),
+    "export": exported,
+    "copy": copied,
     "facts": lambda memory: memory.facts.list("damaged", user_id="ann"),
     "trace": lambda memory: memory.facts.trace("damaged", user_id="ann"),
+    "segments": lambda memory: memory.facts.segments("damaged", user_id="ann"),
     "recall": lambda memory: memory.recall("damaged", "order number", user_id="ann"),
-    "search": lambda memory: memory.search.search(MessageSearch(text="order number", user_id="ann")),
+    "search": lambda memory: memory.search.search(MessageSearch(text="order number cat", user_id="ann")),
     "explain": lambda memory: memory.explain("damaged", user_id="ann", budget=500),
-    "preview": lambda memory: memory.preview("damaged", user_id="ann", message="And now?"),
+    "preview": lambda memory: memory.preview("damaged", user_id="ann", message=CURRENT),
     "replay": lambda memory: memory.replay("damaged", seq=20, user_id="ann"),
     "pins": lambda memory: memory.pins.list("damaged", user_id="ann"),
     "notes": lambda memory: memory.notes.read("ann", "a"),
+    "items": lambda memory: memory.container.database().read(item_rows.list_items, "ann", "n"),
+    "active": lambda memory: memory.sessions.list("ann"),
     "summary": lambda memory: memory.get_summary("damaged", user_id="ann"),
     "work": lambda memory: memory.work_state("damaged", user_id="ann"),
     "doctor": lambda memory: memory.container.message_store().check(),
     "overview": lambda memory: memory.overview.sessions(limit=10),
+    "fork": lambda memory: memory.fork("damaged", at_seq=5, user_id="ann"),
 }
+OF_TIERS: dict[str, Call] = {
+    "load": LOADS["load"],
+    "stats": lambda memory: memory.tiers.stats("damaged", user_id="ann"),
+}
+TOLD = {"conversations": (StoreCorruptError, SessionDeletedError, SessionNotFoundError)}
+"""What a damaged value may be told as: that a session is deleted is a value of its row, too."""
 
 
 async def check(path: Path, damage: Damage) -> list[str]:
     """What is wrong with the answers."""
     wrong: list[str] = []
-    async with opened(path) as memory:
-        for name, call in {**LOADS, **OTHERS}.items():
-            try:
-                await call(memory)
-            except ReactorMemoryError as error:
-                is_typed = type(error) is not StoreError
-                may_fail = name not in LOADS or damage.table in LOG
-                if not is_typed or (not may_fail and not isinstance(error, ReactorMemoryError)):
-                    wrong.append(f"{damage}: {name}: bare {error!r}")
-                elif not may_fail or (
-                    name in LOADS and not isinstance(error, StoreCorruptError) and damage.table == "messages"
-                ):
-                    wrong.append(f"{damage}: {name}: {error!r}")
-            except Exception as error:
-                wrong.append(f"{damage}: {name}: untyped {error!r}")
+    told = TOLD.get(damage.table, (StoreCorruptError,))
+
+    async def tried(memory: Memory, name: str, call: Call, *, never: bool) -> None:
         try:
-            listed = await memory.list_sessions(user_id="ann")
-            ids = {each.session_id for each in listed.sessions}
-            if "whole" not in ids:
-                wrong.append(f"{damage}: the list lost the others")
-            await memory.load_history("whole", user_id="ann", message="And now?")
+            await call(memory)
+        except told as error:
+            if never:
+                wrong.append(f"{damage}: {name}: {error!r}")
+        except ReactorMemoryError as error:
+            wrong.append(f"{damage}: {name}: another error: {error!r}")
         except Exception as error:
-            wrong.append(f"{damage}: the others: {error!r}")
-    return wrong
+            wrong.append(f"{damage}: {name}: untyped {error!r}")
+
+    never = damage.table in DERIVED
+    async with opened(path) as memory:
+        for name, call in LOADS.items():
+            await tried(memory, name, call, never=damage.table not in LOG)
+        for name, call in OTHERS.items():
+            await tried(memory, name, call, never=never and name != "summary")
+        await tried(memory, "list", whole_is_listed, never=True)
+        await tried(memory, "whole", lambda memory: memory.load_history("whole", user_id="ann"), never=True)
+    if damage.table in (*LOG, "range_summaries"):
+        async with opened_with_tiers(path) as memory:
+            for name, call in OF_TIERS.items():
+                await tried(memory, f"tiers {name}", call, never=never)
+    return wrong + [f"{damage}: {each}" for each in await http_faults(path)]
+
+
+async def whole_is_listed(memory: Memory) -> None:
+    listed = await memory.list_sessions(user_id="ann")
+    assert "whole" in {each.session_id for each in listed.sessions}
+
+
+async def http_faults(path: Path) -> list[str]:
+    """Answers of the service that name no reason, and lists that do not come."""
+    faults: list[str] = []
+    async with (
+        running_service(f"sqlite:///{path}", background={"enabled": False}) as service,
+        AsyncTestClient(service.app) as client,
+    ):
+        for who in ("ann", "owner"):
+            listed = await client.get("/v1/user/conversations", headers=service.user(who))
+            if listed.status_code != 200:
+                faults.append(f"list of {who}: {listed.text}")
+                continue
+            for each in listed.json()["data"]:
+                for what in ("", "/messages", "/memberships", "/forks"):
+                    answer = await client.get(f"/v1/user/conversations/{each['id']}{what}", headers=service.user(who))
+                    if answer.status_code >= 500 and answer.json()["code"] == "internal":
+                        faults.append(f"{what} of {each['id']}: {answer.text}")
+        transfers = await client.get("/v1/user/ownership-transfers", headers=service.user("owner"))
+        if transfers.status_code >= 500:
+            faults.append(f"transfers: {transfers.text}")
+    return faults
 
 
 def fresh(original: Path, copy: Path) -> Path:
@@ -178,31 +170,46 @@ def fresh(original: Path, copy: Path) -> Path:
     return copy
 
 
-async def wrongs(tmp_path: Path, choose: Callable[[list[Damage]], list[Damage]]) -> list[str]:
-    original, copy = tmp_path / "original.db", tmp_path / "copy.db"
-    await fill(original)
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("damages") / "original.db"
+    anyio.run(fill, path)
+    return path
+
+
+@pytest.fixture
+def path(original: Path, tmp_path: Path) -> Path:
+    return fresh(original, tmp_path / "memory.db")
+
+
+async def wrongs(original: Path, path: Path, chosen: list[Damage]) -> list[str]:
     wrong: list[str] = []
-    for damage in choose(list(damages(original))):
-        if damage.do(fresh(original, copy)):
-            wrong += await check(copy, damage)
+    for damage in chosen:
+        if damage.do(fresh(original, path)):
+            wrong += await check(path, damage)
     return wrong
 
 
-async def test_a_sample_of_damaged_values_gives_typed_errors_only(tmp_path: Path) -> None:
-    assert await wrongs(tmp_path, lambda found: random.Random(7).sample(found, SAMPLE)) == []
+def test_every_table_has_a_row_to_damage(original: Path) -> None:
+    assert empty_tables(original) == set()
+
+
+async def test_a_sample_of_damaged_values_gives_typed_errors_only(original: Path, path: Path) -> None:
+    everything = [damage for table in TABLES for damage in damages(table)]
+    assert await wrongs(original, path, random.Random(7).sample(everything, SAMPLE)) == []
 
 
 @pytest.mark.slow
-async def test_every_damaged_value_gives_typed_errors_only(tmp_path: Path) -> None:
-    assert await wrongs(tmp_path, lambda found: found) == []
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("table", TABLES)
+async def test_every_damaged_value_gives_typed_errors_only(original: Path, path: Path, table: str) -> None:
+    assert await wrongs(original, path, list(damages(table))) == []
 
 
 @pytest.mark.parametrize(
     ("column", "value"), [("facts_json", "[[1, 2, 3]]"), ("narrative", b"\xff"), ("stale_ranges", "{bad")]
 )
-async def test_a_damaged_summary_is_folded_anew(tmp_path: Path, column: str, value: object) -> None:
-    path = tmp_path / "memory.db"
-    await fill(path)
+async def test_a_damaged_summary_is_folded_anew(path: Path, column: str, value: object) -> None:
     async with opened(path) as memory:
         before = await memory.get_summary("damaged", user_id="ann")
     change(path, f"UPDATE conversation_summaries SET {column} = ? WHERE conversation_id = 'damaged'", value)
@@ -215,9 +222,7 @@ async def test_a_damaged_summary_is_folded_anew(tmp_path: Path, column: str, val
         assert (after.facts(), after.narrative, after.stale_ranges) == (before.facts(), before.narrative, ())
 
 
-async def test_damaged_facts_are_extracted_again(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    await fill(path)
+async def test_damaged_facts_are_extracted_again(path: Path) -> None:
     async with opened(path) as memory:
         before = await memory.facts.list("damaged", user_id="ann")
     change(path, "UPDATE facts SET act = ? WHERE conversation_id = 'damaged'", "{bad")
@@ -227,9 +232,116 @@ async def test_damaged_facts_are_extracted_again(tmp_path: Path) -> None:
         assert await memory.facts.list("damaged", user_id="ann") == before
 
 
-async def test_a_damaged_pin_is_left_out_and_named(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    await fill(path)
+@pytest.mark.parametrize(
+    ("column", "value"), [("start_seq", -7), ("narrative", b"\xff"), ("created_at", "x7"), ("stale", "x7")]
+)
+async def test_damaged_segments_are_drawn_again(path: Path, column: str, value: object) -> None:
+    async with opened(path) as memory:
+        before = await memory.facts.list("damaged", user_id="ann")
+        ends = [each.end_seq for each in await memory.facts.segments("damaged", user_id="ann")]
+    change(path, f"UPDATE segments SET {column} = ? WHERE conversation_id = 'damaged' AND start_seq = 1", value)
+    async with opened(path) as memory:
+        await memory.facts.list("damaged", user_id="ann")
+        await memory.summarize("damaged", user_id="ann")
+        assert await memory.facts.list("damaged", user_id="ann") == before
+        assert [each.end_seq for each in await memory.facts.segments("damaged", user_id="ann")] == ends
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("covered_seq", "x7"), ("covered_seq", -7), ("version", b"\xff"), ("epoch", "{bad")]
+)
+async def test_a_damaged_head_of_a_summary_is_named(path: Path, column: str, value: object) -> None:
+    change(path, f"UPDATE conversation_summaries SET {column} = ? WHERE conversation_id = 'damaged'", value)
+    async with opened(path) as memory:
+        context = await memory.load_history("damaged", user_id="ann", budget=700)
+        assert "damaged, left out and made again: memory" in context.report.remarks
+        assert context.part("window")
+        await memory.summarize("damaged", user_id="ann")
+        healed = await memory.load_history("damaged", user_id="ann", budget=700)
+        assert healed.report.remarks == ()
+        assert (await memory.get_summary("damaged", user_id="ann")).covered_seq > 0  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("column", ["fact_lines", "narrative", "window_start_seq"])
+async def test_a_damaged_layout_is_named(path: Path, column: str) -> None:
+    change(path, f"UPDATE context_layouts SET {column} = ? WHERE conversation_id = 'damaged'", "{bad")
+    async with opened(path) as memory:
+        context = await memory.load_history("damaged", user_id="ann", budget=160)
+        remark = "damaged, left out and made again: layout"
+        assert remark in context.report.remarks
+        assert remark not in (await memory.load_history("damaged", user_id="ann", budget=160)).report.remarks
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE recall_passages SET terms = ?",
+        "UPDATE recall_passages SET end_seq = ?",
+        "UPDATE recall_ranges SET end_seq = ?",
+        "UPDATE recall_ranges SET number = ?",
+        "UPDATE recall_ranges SET start_seq = ?",
+    ],
+)
+async def test_a_damaged_index_of_recall_is_made_again(path: Path, statement: str) -> None:
+    async with opened(path) as memory:
+        before = await memory.recall("damaged", "order number A-2", user_id="ann")
+        change(path, statement, b"\xff")
+        assert await memory.recall("damaged", "order number A-2", user_id="ann")
+        await memory.summarize("damaged", user_id="ann")
+        assert await memory.recall("damaged", "order number A-2", user_id="ann") == before
+        detail = dict((await memory.container.message_store().check()).details)["recall index"]
+        assert not detail.startswith("0 messages")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE embeddings SET vector = ? WHERE seq = 3",
+        "UPDATE search_entries SET length = ? WHERE seq = 3",
+        "UPDATE search_progress SET indexed_seq = ?",
+        "UPDATE search_progress SET embedded_seq = ?",
+    ],
+)
+async def test_a_damaged_index_of_search_is_made_again(path: Path, statement: str) -> None:
+    wanted = MessageSearch(text="order number cat", user_id="ann")
+    async with opened(path, background={"poll_seconds": 3600}) as memory:
+        before = await memory.search.search(wanted)
+        change(path, statement, b"\xff")
+        await memory.search.search(wanted)
+        await memory.container.background_work().run_once()
+        assert (await memory.search.search(wanted)).hits == before.hits
+
+
+async def test_damaged_tiers_give_way_to_their_messages(path: Path) -> None:
+    change(path, "UPDATE range_summaries SET text = ?", b"\xff")
+    async with opened_with_tiers(path) as memory:
+        context = await memory.load_history("damaged", user_id="ann")
+        assert context.report.remarks == ("damaged, left out and made again: tiers",)
+        assert len(context.part("window")) == 20
+        await memory.tiers.summarize("damaged", user_id="ann")
+        assert len((await memory.load_history("damaged", user_id="ann")).part("window")) < 20
+
+
+@pytest.mark.parametrize(("table", "column"), [("segments", "narrative"), ("conversation_summaries", "covered_seq")])
+async def test_damage_keeps_nothing_from_being_erased(path: Path, table: str, column: str) -> None:
+    change(path, f"UPDATE {table} SET {column} = ? WHERE conversation_id = 'damaged'", "{bad")
+    change(path, f"UPDATE {table} SET {column} = ? WHERE conversation_id = 'damaged'", b"\xff")
+    async with opened(path) as memory:
+        await memory.erasure.erase("damaged", seq=[(1, 2)], user_id="ann")
+        left = await memory.read_messages("damaged", user_id="ann")
+        assert left[0].seq == 3
+
+
+@pytest.mark.parametrize(("column", "value"), [("path", "{bad"), ("last_seq", "x7"), ("updated_at", b"\xff")])
+async def test_a_damaged_session_can_be_deleted(path: Path, column: str, value: object) -> None:
+    change(path, f"UPDATE conversations SET {column} = ? WHERE conversation_id = 'damaged'", value)
+    async with opened(path) as memory:
+        await memory.delete("damaged", user_id="ann")
+        listed = (await memory.list_sessions(user_id="ann")).sessions
+        assert "damaged" not in {each.session_id for each in listed}
+
+
+async def test_a_damaged_pin_is_left_out_and_named(path: Path) -> None:
     change(path, "UPDATE pins SET text = ? WHERE conversation_id = 'damaged'", b"\xff")
     async with opened(path) as memory:
         context = await memory.load_history("damaged", user_id="ann")
@@ -241,17 +353,9 @@ async def test_a_damaged_pin_is_left_out_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("column", "value"), [("path", "{bad"), ("last_seq", "x7"), ("title", b"\xff")])
-async def test_a_damaged_session_is_listed_as_that(tmp_path: Path, column: str, value: object) -> None:
-    path = tmp_path / "memory.db"
-    await fill(path)
+async def test_a_damaged_session_is_listed_as_that(path: Path, column: str, value: object) -> None:
     change(path, f"UPDATE conversations SET {column} = ? WHERE conversation_id = 'damaged'", value)
     async with opened(path) as memory:
         listed = (await memory.list_sessions(user_id="ann")).sessions
         assert {each.session_id for each in listed if each.is_damaged} == {"damaged"}
         assert {each.session_id for each in listed} > {"damaged", "whole"}
-
-
-def change(path: Path, statement: str, value: object) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement, [value])
-        connection.commit()

@@ -10,21 +10,32 @@ import msgspec
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary_head, hold
 from reactor_memory.database.driver_errors import DAMAGE
-from reactor_memory.database.operations import Query, Row, Steps
+from reactor_memory.database.operations import Query, Row, Rows, Steps
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
 from reactor_memory.models.excerpts import Excerpt
 from reactor_memory.models.ledger import Form
 
+_INT = {int}
 _FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form, tuple[Excerpt, ...]])
 _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 
 
 def get_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Layout | None]:
-    rows = yield Query("layout", _layout_key(session_id, budget, settings_fingerprint))
+    rows = yield from stored_layout(session_id, budget, settings_fingerprint)
+    return read_layout(rows[0])[0] if rows else None
+
+
+def stored_layout(session_id: str, budget: int, settings_fingerprint: str) -> Steps[Rows]:
+    return (yield Query("layout", _layout_key(session_id, budget, settings_fingerprint)))
+
+
+def read_layout(row: Row) -> tuple[Layout | None, tuple[str, ...]]:
+    """The layout; None for a damaged one, which is made anew, and its name as that of what is damaged."""
     try:
-        return layout_from(rows[0]) if rows else None
+        return layout_from(row), ()
     except DAMAGE:
-        return None  # it is made anew
+        return None, ("layout",)
 
 
 def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprint: str) -> Steps[None]:
@@ -32,6 +43,9 @@ def put_layout(session_id: str, layout: Layout, budget: int, settings_fingerprin
         return
     summary = yield from get_summary_head(session_id)
     if layout.epoch == (summary.epoch if summary else 0):
+        stored = yield from stored_layout(session_id, budget, settings_fingerprint)
+        if stored and read_layout(stored[0])[1]:  # else it would stay, if it says that it is newer
+            yield Query("delete_layouts", key_of(session_id))
         yield Query("store_layout", _layout_key(session_id, budget, settings_fingerprint) | _layout_values(layout))
 
 
@@ -41,6 +55,8 @@ def _layout_key(session_id: str, budget: int, settings_fingerprint: str) -> dict
 
 def layout_from(row: Row) -> Layout:
     seq, window_start_seq, covered_seq, epoch, facts_json, narrative_json = row
+    if not {type(seq), type(window_start_seq), type(covered_seq), type(epoch)} == _INT or window_start_seq < 0:
+        raise StoreCorruptError("store: the layout of a context is damaged; it is made again from the log")
     fact_tokens, fact_count, facts, fact_details, left_out, floor, form, excerpts = _FACT_BLOCK.decode(facts_json)
     narrative_tokens, count, narrative, details = _BLOCK.decode(narrative_json)
     return Layout(

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reactor_memory.core.log.branches import root_branch
 from reactor_memory.core.log.hooks import HOOKS
-from reactor_memory.core.log.operations import check_owner, lock
+from reactor_memory.core.log.operations import check_owner, lock_rows
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.core.log.user_rows import name_all_users
-from reactor_memory.database.operations import Query, Steps
+from reactor_memory.database.driver_errors import DAMAGE
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.errors import SessionNotFoundError
 from reactor_memory.models import Session
 from reactor_memory.models.requests import FORGET
@@ -24,16 +26,17 @@ PURGED = ("delete_messages", "delete_layouts", "delete_work")
 def delete(
     session_id: str, user_id: str | None, *, now: int, purge: bool, forget_in: int | None = None
 ) -> Steps[tuple[str, ...]]:
-    session = yield from lock(session_id)
-    if session is None:
+    rows = yield from lock_rows(session_id)
+    if not rows:
         raise SessionNotFoundError(session_id)
+    session = _deletable(rows[0])
     check_owner(session_id, user_id, session.owner_id)
     return (yield from delete_locked(session, now=now, purge=purge, forget_in=forget_in))
 
 
 def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | None = None) -> Steps[tuple[str, ...]]:
     """As `delete`, of a session that `lock` gave."""
-    group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
+    group = [_deletable(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
     time = _deletion_time(group, now)
     went: list[str] = []
     for each in with_forks_below(session.session_id, group):
@@ -44,6 +47,25 @@ def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | N
     yield from name_all_users()
     yield from HOOKS.on_delete(session.session_id)
     return tuple(went)
+
+
+def _deletable(row: Row) -> Session:
+    """As `session_from`, and of a damaged row what a deletion has to know."""
+    try:
+        return session_from(row)
+    except DAMAGE:
+        session_id, group_id, owner_id, *_, forked_from_id, _, deleted_at = row
+        return Session(
+            session_id=session_id,
+            group_id=group_id,
+            owner_id=owner_id,
+            last_seq=0,
+            branch=root_branch(session_id),
+            created_at=0,
+            updated_at=0,
+            forked_from_id=forked_from_id,
+            deleted_at=deleted_at if type(deleted_at) is int else None,
+        )
 
 
 def _deletion_time(group: Sequence[Session], now: int) -> int:

@@ -235,7 +235,8 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     if query.trigger_message_count is None:
         newest = yield from _newest(session.branch, query.last_count)
         return ContextRows(session=session, pins=pins, messages=newest[::-1], leading=leading)
-    layout = yield from log.context_layouts.get_layout(query.session_id, query.budget, query.settings_fingerprint)
+    stored = yield from log.context_layouts.stored_layout(query.session_id, query.budget, query.settings_fingerprint)
+    layout, damaged = log.context_layouts.read_layout(stored[0]) if stored else (None, ())
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
     return ContextRows(
         session=session,
@@ -244,6 +245,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         layout=layout,
         messages=(yield from _newest_for(query, session, layout))[::-1],
         leading=leading,
+        damaged=damaged,
     )
 
 
@@ -398,11 +400,16 @@ def _newest_within(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[
 
 def lock(session_id: str) -> Steps[Session | None]:
     """The session, after the root of its group was locked against all other changes of the group's shape."""
+    return _first_session((yield from lock_rows(session_id)))
+
+
+def lock_rows(session_id: str) -> Steps[Rows]:
+    """As `lock`, as it is stored."""
     root_id = group_of(session_id)
     rows = yield Query("lock_session", key_of(root_id))
     if session_id != root_id:
         rows = yield Query("lock_session", key_of(session_id))
-    return _first_session(rows)
+    return rows
 
 
 def require(session_id: str, user_id: str | None) -> Steps[Session]:

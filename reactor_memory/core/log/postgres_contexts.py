@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import is_fork
-from reactor_memory.core.log.context_layouts import layout_from
+from reactor_memory.core.log.context_layouts import read_layout
 from reactor_memory.core.log.rows import key_of, messages_from, pin_from, session_from
 from reactor_memory.core.log.summaries import summary_from, summary_head_from
 from reactor_memory.database.database import Database
@@ -19,7 +19,6 @@ from reactor_memory.models import Message, Pin, Session
 from reactor_memory.models.requests import ContextQuery, ContextRows
 
 if TYPE_CHECKING:
-    from reactor_memory.models.block_lines import Layout
     from reactor_memory.models.ledger import SummaryHead
 
 _LEAN_MESSAGE_TOKENS = 32
@@ -78,13 +77,15 @@ def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
     if not sessions:
         return ContextRows()
     session = log.check_access(_session(sessions[0]), user_id)
+    layout, damaged = read_layout(_layout_row(layouts[0])) if layouts else (None, ())
     return ContextRows(
         session=session,
         summary=_summary(summaries[0]) if summaries else None,
-        layout=_layout(layouts[0]) if layouts else None,
+        layout=layout,
         messages=_messages(messages),
         pins=_pins(pins),
         leading=_leading(session, _messages(leading)),
+        damaged=damaged,
     )
 
 
@@ -128,9 +129,9 @@ def _summary(row: Row) -> SummaryHead:
     return summary_head_from(head) if facts is None else summary_from((*head, facts, spare))
 
 
-def _layout(row: Row) -> Layout:
+def _layout_row(row: Row) -> Row:
     _, seq, fact_lines, narrative, *_, window_start_seq, _, covered_seq, epoch, _ = row
-    return layout_from((seq, window_start_seq, covered_seq, epoch, fact_lines, narrative))
+    return seq, window_start_seq, covered_seq, epoch, fact_lines, narrative
 
 
 def _messages(rows: list[Row]) -> tuple[Message, ...]:

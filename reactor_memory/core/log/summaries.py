@@ -9,8 +9,10 @@ import msgspec
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Steps
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.ledger import Summary, SummaryHead
 
+_INT = {int}
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 
 
@@ -31,6 +33,7 @@ def hold(session_id: str) -> Steps[bool]:
 
 
 def summary_head_from(row: Row) -> SummaryHead:
+    """Raises `StoreCorruptError`, as `summary_from` does."""
     return SummaryHead(**_head_fields(row))
 
 
@@ -39,22 +42,29 @@ def summary_from(row: Row) -> Summary:
     return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json)
 
 
-def _ranges_from(stored: str, covered_seq: int) -> tuple[tuple[int, int], ...]:
-    """All that the summary covers, where it cannot be read: then all of it is folded anew."""
+def _damaged() -> StoreCorruptError:
+    return StoreCorruptError("store: the summary of a session is damaged; it is made again from the log")
+
+
+def _ranges_from(stored: str) -> tuple[tuple[int, int], ...]:
     try:
         return _RANGES.decode(stored)
     except DAMAGE:
-        return ((1, covered_seq),)
+        raise _damaged() from None
 
 
 def _head_fields(row: Row) -> dict[str, Any]:
     covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative = row
+    if not {type(covered_seq), type(version), type(epoch), type(created_at), type(updated_at)} == _INT or not (
+        type(narrative) is str and covered_seq >= 0 and version >= 0 and epoch >= 0
+    ):
+        raise _damaged()
     return {
         "covered_seq": covered_seq,
         "version": version,
         "epoch": epoch,
         "truncated": bool(truncated),
-        "stale_ranges": _ranges_from(stale_ranges, covered_seq) if stale_ranges else (),
+        "stale_ranges": _ranges_from(stale_ranges) if stale_ranges else (),
         "created_at": created_at,
         "updated_at": updated_at,
         "narrative": narrative,

@@ -13,6 +13,7 @@ from reactor_memory.errors import StoreReadOnlyError
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended, until
 from reactor_memory.features.facts.corrector import Corrector
+from reactor_memory.features.facts.mending import drop_damaged
 from reactor_memory.features.facts.merge import as_of, fold
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.tracing import TracedFact, Tracer
@@ -104,7 +105,7 @@ class Facts(Corrector):
         if ledger.is_damaged:
             log.warning("facts are damaged and extracted again", extra={"session_id": session.session_id})
             with suppress(StoreReadOnlyError):
-                await self._database.write(fact_operations.mark_outdated, session.session_id, now=self._clock())
+                await self._database.write(drop_damaged, session.branch, now=self._clock())
                 self._background.request(session.session_id)
 
     async def _whole_ledger(self, session: Session) -> Ledger:

@@ -16,11 +16,12 @@ import msgspec
 
 from reactor_memory.core.log.archived_ranges import is_within
 from reactor_memory.core.validation import fingerprint
-from reactor_memory.database.driver_errors import DAMAGE
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.facts.amendments import Amendments
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
+from reactor_memory.features.facts.operations import check_whole
 from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.features.facts.session_ledger import names_of
 from reactor_memory.models import Message, Session
@@ -85,7 +86,7 @@ class LedgerJob:
         return covered
 
     async def _step(self, lease: Lease, *, trigger: int) -> int | None:
-        summary = whole_head(await self._summaries.get_summary(lease.session_id) or Summary())
+        summary = check_whole(await self._summaries.get_summary(lease.session_id) or Summary()).head
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
@@ -95,7 +96,7 @@ class LedgerJob:
         if archived_until > summary.covered_seq and not sealable:
             sealable = await self._archived(session, summary.covered_seq, archived_until)
         if inherits_more(session, summary):
-            ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+            ledger = await self._ledger(session)
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
         if not sealable:
@@ -165,11 +166,11 @@ class LedgerJob:
         return segment_without_cleared(segment, cleared), facts_without_cleared(facts, cleared)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
-        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        ledger = await self._ledger(session)
         return await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
 
     async def _repair(self, lease: Lease, session: Session, summary: SummaryHead) -> int | None:
-        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        ledger = await self._ledger(session)
         stale = next((segment for segment in ledger.segments if segment.stale), None)
         if stale is not None and stale.conversation_id != session.session_id:
             await self._run_owner(stale.conversation_id, lambda covered: False)
@@ -201,7 +202,7 @@ class LedgerJob:
         if not outdated or summary is None:
             return None
         session, _ = await self._messages.read_background(lease.session_id, limit=1)
-        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        ledger = await self._ledger(session)
         (start, end), *more = outdated
         if more:
             return await self._read_again(lease, session, summary, ledger, start, end)
@@ -215,7 +216,7 @@ class LedgerJob:
         seal these messages itself.
         """
         await self._run_owner(owner_id, lambda covered: covered >= until_seq)
-        return await self._summaries.read_ledger(session.session_id, session.branch)
+        return await self._ledger(session)
 
     async def _run_owner(self, owner_id: str, enough: Callable[[int], bool]) -> None:
         lease = await self._summaries.claim(
@@ -252,6 +253,13 @@ class LedgerJob:
             usage=extraction.usage,
             created_at=self._clock(),
         )
+
+    async def _ledger(self, session: Session) -> Ledger:
+        """Raises `StoreCorruptError` if something of it cannot be read: without it, a fold would be wrong."""
+        ledger = await self._summaries.read_ledger(session.session_id, session.branch)
+        if ledger.is_damaged:
+            raise StoreCorruptError("store: facts or segments are damaged; they are made again from the log")
+        return ledger
 
     async def _record(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> int:
         if not await self._summaries.record_segment(lease, segment, facts, summary):
@@ -374,13 +382,3 @@ def successor(previous: SummaryHead, folded: Summary, now: int) -> Summary:
         created_at=previous.created_at or now,
         updated_at=now,
     )
-
-
-def whole_head(summary: Summary) -> SummaryHead:
-    """The head of a summary. If the rest of it cannot be read, all that it covers is to be folded anew."""
-    try:
-        summary.facts()
-        summary.spare()
-        return msgspec.convert(msgspec.structs.asdict(summary), Summary).head
-    except DAMAGE:
-        return msgspec.structs.replace(summary.head, narrative="", stale_ranges=((1, summary.covered_seq),))

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import msgspec
 
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Row
-from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary, Usage
+from reactor_memory.errors import StoreCorruptError
+from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary
+
+T = TypeVar("T")
 
 _STALE, _OUTDATED = 1, 2
 """The column `stale` of a segment; 0 is neither."""
 
 
 def segment_from(row: Row) -> Segment:
+    """Raises what msgspec raises for a damaged one, or `StoreCorruptError`."""
     conversation_id, start, end, source_hash, summarizer, prompt, narrative, headline, read, written, created, stale = (
         row
     )
-    return Segment(
-        conversation_id=conversation_id,
-        start_seq=start,
-        end_seq=end,
-        source_hash=source_hash,
-        summarizer=summarizer,
-        prompt_version=prompt,
-        narrative=narrative,
-        headline=headline,
-        usage=Usage(tokens_read=read, tokens_written=written),
-        created_at=created,
-        stale=stale == _STALE,
-        outdated=stale == _OUTDATED,
-    )
+    values = {
+        "conversation_id": conversation_id,
+        "start_seq": start,
+        "end_seq": end,
+        "source_hash": source_hash,
+        "summarizer": summarizer,
+        "prompt_version": prompt,
+        "narrative": narrative,
+        "headline": headline,
+        "usage": {"tokens_read": read, "tokens_written": written},
+        "created_at": created,
+        "stale": stale == _STALE,
+        "outdated": stale == _OUTDATED,
+    }
+    segment = msgspec.convert(values, Segment)
+    if not 0 < segment.start_seq <= segment.end_seq or stale not in (0, _STALE, _OUTDATED):
+        raise StoreCorruptError("store: a segment of a summary is damaged; it is made again from the log")
+    return segment
 
 
 def segment_values(segment: Segment) -> dict[str, Any]:
@@ -54,7 +62,7 @@ def segment_values(segment: Segment) -> dict[str, Any]:
 
 
 def fact_from(row: Row) -> Fact:
-    """`row` without its first column, the end of the segment. Raises what msgspec raises for a damaged one."""
+    """`row` without its first column, the end of the segment. Raises as `segment_from` does."""
     anchor, key, value, category, source_seq, start, end, said_by, act, failed, verified, salience = row
     values = {
         "anchor": anchor,
@@ -69,16 +77,19 @@ def fact_from(row: Row) -> Fact:
         "verified": bool(verified),
         "salience": salience,
     }
-    return msgspec.convert(values, Fact)
+    fact = msgspec.convert(values, Fact)
+    if fact.source_seq < 1 or not 0 <= start <= end:
+        raise StoreCorruptError("store: a fact is damaged; it is drawn again from the log")
+    return fact
 
 
-def whole_facts(rows: Iterable[Row]) -> tuple[list[Fact], bool]:
+def whole(rows: Iterable[Row], read: Callable[[Row], T]) -> tuple[list[T], bool]:
     """Those of the rows that can be read, and whether all can: what is drawn from messages is drawn again."""
-    found: list[Fact] = []
+    found: list[T] = []
     is_whole = True
     for row in rows:
         try:
-            found.append(fact_from(row))
+            found.append(read(row))
         except DAMAGE:
             is_whole = False
     return found, is_whole

@@ -14,19 +14,22 @@ from msgspec.structs import replace
 from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_archived
 from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold
+from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold, summary_from
+from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
 from reactor_memory.features.facts.ledger_rows import (
     correction_about,
     correction_from,
     correction_values,
+    fact_from,
     fact_values,
     segment_from,
     segment_values,
     summary_values,
-    whole_facts,
+    whole,
 )
 from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.models import LARGEST, BranchRange, Session
@@ -60,14 +63,14 @@ def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> 
     segments: dict[str, list[Segment]] = {}
     facts: dict[tuple[str, int], list[Fact]] = {}
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
-    for row in (yield Query("segments_of_branch", _group(branch) | {"parts": parts})):
-        segments.setdefault(row[0], []).append(segment_from(row))
+    found, is_whole = whole((yield Query("segments_of_branch", _group(branch) | {"parts": parts})), segment_from)
+    for segment in found:
+        segments.setdefault(segment.conversation_id, []).append(segment)
     rows: dict[tuple[str, int], list[Row]] = {}
     for row in (yield Query("facts_of_branch", _group(branch) | {"parts": parts})):
         rows.setdefault((row[0], row[1]), []).append(row[2:])
-    is_whole = True
     for place, stored in rows.items():
-        facts[place], all_of_it = whole_facts(stored)
+        facts[place], all_of_it = whole(stored, fact_from)
         is_whole = is_whole and all_of_it
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
@@ -95,7 +98,7 @@ def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> S
     parts = _up_to((yield from _ends_of_segments(branch)))
     values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
     rows = yield Query("facts_about", values)
-    found, _ = whole_facts(row[:_FACT_COLUMNS] for row in rows if row[_FACT_COLUMNS] is None)
+    found, _ = whole((row[:_FACT_COLUMNS] for row in rows if row[_FACT_COLUMNS] is None), fact_from)
     corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
     cleared = (yield from read_archived(branch)).cleared if rows else ()
     return amended(
@@ -125,8 +128,54 @@ def _ends_of_segments(branch: Sequence[BranchRange]) -> Steps[list[tuple[str, in
     return ends
 
 
-def _segments(conversation_id: str) -> Steps[list[Segment]]:
-    return [segment_from(row) for row in (yield Query("segments", key_of(conversation_id)))]
+def is_damaged(conversation_id: str) -> Steps[bool]:
+    """Whether something that was drawn from the conversation's own messages cannot be read."""
+    segments = yield Query("segments", key_of(conversation_id))
+    of_own = {"group_id": group_of(conversation_id), "parts": _up_to([(conversation_id, None)])}
+    facts = yield Query("facts_of_branch", of_own)
+    summaries = yield Query("summary", key_of(conversation_id))
+    try:
+        for row in segments:
+            segment_from(row)
+        for row in facts:
+            fact_from(row[2:])
+        for row in summaries:
+            check_whole(summary_from(row))
+    except DAMAGE:
+        return True
+    return False
+
+
+def check_whole(summary: Summary) -> Summary:
+    """Raises `StoreCorruptError` if something of it cannot be read."""
+    summary.facts()
+    summary.spare()
+    return summary
+
+
+def drop_drawn(conversation_id: str, *, now: int) -> Steps[None]:
+    """Everything that was drawn from the conversation's own messages goes, and is due to be drawn again."""
+    for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts"):
+        yield Query(query, key_of(conversation_id))
+    yield Query("make_due", key_of(conversation_id) | {"kind": SUMMARIZE, "now": now})
+
+
+def _segments(conversation_id: str, *, now: int) -> Steps[list[Segment]]:
+    """None if some cannot be read: then nothing stays of what was drawn from these messages."""
+    found, is_whole = whole((yield Query("segments", key_of(conversation_id))), segment_from)
+    if is_whole:
+        return found
+    yield from drop_drawn(conversation_id, now=now)
+    return []
+
+
+def _stored_head(session_id: str, *, now: int) -> Steps[SummaryHead | None]:
+    """As `get_summary_head`, for who changes it; one that cannot be read goes, as `_segments` do."""
+    try:
+        return (yield from get_summary_head(session_id))
+    except StoreCorruptError:
+        yield from drop_drawn(session_id, now=now)
+        return None
 
 
 def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> Steps[bool]:
@@ -199,7 +248,9 @@ def forget_messages(
         for start, end in branch.ranges:
             of_range = key_of(session_id) | {"start_seq": start, "end_seq": end}
             uncorrected += len((yield Query("delete_corrections_of_messages", of_range)))
-        holding += (segment for segment in (yield from _segments(session_id)) if overlaps(segment, branch.ranges))
+        holding += (
+            segment for segment in (yield from _segments(session_id, now=now)) if overlaps(segment, branch.ranges)
+        )
     for segment in holding:
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
         yield Query("blank_segment", end)
@@ -226,7 +277,7 @@ def overlaps(segment: Segment, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def _refold(branch: Session, seq: int, now: int, refold: LedgerFold, *, untold: bool = False) -> Steps[None]:
     yield Query("delete_layouts", key_of(branch.session_id))
-    stored = yield from get_summary_head(branch.session_id)
+    stored = yield from _stored_head(branch.session_id, now=now)
     if stored is None or stored.covered_seq < seq:
         if untold:
             yield from renew_narrative(branch, now=now, refold=refold)
@@ -243,7 +294,7 @@ def fold_again(session: Session, *, now: int, refold: LedgerFold) -> Steps[None]
     key = key_of(session.session_id)
     yield Query("ensure_work", key | {"kind": SUMMARIZE})
     yield Query("take_leases_away", key)
-    stored = yield from get_summary_head(session.session_id)
+    stored = yield from _stored_head(session.session_id, now=now)
     if stored is not None:
         folded = refolded(stored, (yield from read_ledger(session.branch)), refold, now)
         cleared = (yield from read_archived(session.branch)).cleared

@@ -26,7 +26,7 @@ async def ledger_of(summaries: SummaryStore, session: Session) -> Ledger:
     if ledger.segments:
         return replace(ledger, facts=tuple(dict.fromkeys(ledger.facts)))
     summary = await summaries.get_summary(session.session_id)
-    return Ledger(facts=summary.facts(), posted=ledger.posted) if summary else ledger
+    return replace(ledger, facts=summary.facts()) if summary else ledger
 
 
 def names_of(facts: Iterable[Fact]) -> tuple[KnownNames, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from reactor_memory.database.database import Database
+from reactor_memory.errors import StoreCorruptError, StoreReadOnlyError
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.models import LARGEST
 from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
 from reactor_memory.models.leases import Lease
+
+log = logging.getLogger(__name__)
 
 
 class SqlRecallIndex:
@@ -24,13 +29,28 @@ class SqlRecallIndex:
         await self._database.close()
 
     async def indexed_until(self, conversation_id: str) -> int:
-        return await self._database.read(recall.indexed_until, conversation_id)
+        """What cannot be read goes, and is made again."""
+        try:
+            return await self._database.read(recall.indexed_until, conversation_id)
+        except StoreCorruptError:
+            await self._make_again([conversation_id])
+            return 0
 
     async def extend(self, lease: Lease, part: IndexPart) -> bool:
         return await self._database.write_relaxed(recall.extend, lease, part)
 
     async def search(self, query: RecallQuery) -> IndexAnswer:
-        return await self._database.read(recall.search, query)
+        """As if nothing were indexed yet, where the index cannot be read: it goes, and is made again."""
+        try:
+            return await self._database.read(recall.search, query)
+        except StoreCorruptError:
+            await self._make_again([part.conversation_id for part in query.branch])
+            return IndexAnswer()
+
+    async def _make_again(self, session_ids: Sequence[str]) -> None:
+        log.warning("the recall index is damaged and made again", extra={"session_id": session_ids[-1]})
+        with suppress(StoreReadOnlyError):
+            await self._database.write(recall.make_again, session_ids)
 
     async def truncate(self, session_ids: Sequence[str], *, seq: int) -> None:
         await self._database.write(recall.truncate, session_ids, seq=seq)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,11 +19,13 @@ from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.operations import Batch, Query, Row, Steps
+from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.recall.indexed_ranges import indexed_ranges, outside
 from reactor_memory.features.recall.ranking import begun_words, best_places, rarity, scored, words_of
 from reactor_memory.models import BranchRange
 from reactor_memory.models.index_requests import PIECES, IndexAnswer, IndexHit, IndexPart, Passage, RecallQuery
 from reactor_memory.models.leases import Lease
+from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.text.analyzer import ANALYZER_VERSION, ANY_ENDING
 
 PLACES_OF_A_TERM = 400
@@ -76,7 +78,14 @@ def indexed_until(conversation_id: str) -> Steps[int]:
 def _range(conversation_id: str) -> Steps[tuple[int, int, int] | None]:
     """First and last message of what is indexed by the analyzer of today, and the number of the conversation."""
     rows = yield Query("recall_range", key_of(conversation_id) | {"version": ANALYZER_VERSION})
-    return (rows[0][0], rows[0][1], rows[0][2]) if rows else None
+    return _checked(*rows[0]) if rows else None
+
+
+def _checked(first: object, last: object, number: object) -> tuple[int, int, int]:
+    """Raises `StoreCorruptError` for a range that this library never wrote."""
+    if type(first) is int and type(last) is int and type(number) is int and 0 < first <= last + 1 and number >= 0:
+        return first, last, number
+    raise StoreCorruptError("store: the recall index of a session is damaged; it is made again from the log")
 
 
 def extend(lease: Lease, part: IndexPart) -> Steps[bool]:
@@ -146,7 +155,7 @@ def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int, in
     """What the index holds of each conversation of the branch, and the number of the conversation."""
     ids = [part.conversation_id for part in branch]
     values = {"group_id": group_of(ids[-1]), "conversations": to_json(ids), "version": ANALYZER_VERSION}
-    return {row[0]: (row[1], row[2], row[3]) for row in (yield Query("recall_ranges", values))}
+    return {row[0]: _checked(*row[1:4]) for row in (yield Query("recall_ranges", values))}
 
 
 def _places(parts: Sequence[_Part], words: Sequence[tuple[str, ...]]) -> Steps[dict[str, list[Place]]]:
@@ -207,8 +216,12 @@ def _hits(parts: Sequence[_Part], best: Sequence[Place], words: Sequence[tuple[s
     return hits
 
 
+_Natural = Annotated[int, msgspec.Meta(ge=0)]
+_HIT = tuple[Any, int, _Natural, _Natural, _Natural, _Natural, _Natural, str]
+
+
 def _hit(row: Row, part: _Part, words: Sequence[tuple[str, ...]]) -> IndexHit:
-    _, place, end_seq, start, end, call_seq, tokens, terms = row
+    _, place, end_seq, start, end, call_seq, tokens, terms = msgspec.convert(tuple(row), _HIT)
     behind = 0 if part.number else _KEY_LENGTH
     held = frozenset([term[behind:] for term in terms.split(" ")])
     seq, piece = divmod(place - part.base, PIECES)
@@ -250,6 +263,17 @@ def forget(session_ids: Iterable[str]) -> Steps[None]:
         for _, _, number in (yield Query("recall_range_of_any_version", key)):
             yield from _delete(session_id, number, 0)
         yield Query("delete_recall_range", key)
+
+
+def make_again(session_ids: Iterable[str]) -> Steps[None]:
+    """Take away what cannot be read of the index of these sessions; background work is to index them."""
+    for session_id in session_ids:
+        key = key_of(session_id)
+        for _, _, number in (yield Query("recall_range_of_any_version", key)):
+            if type(number) is int and 0 <= number < 1 << _NUMBER_BITS // 2:
+                yield from _delete(session_id, number, 0)
+        yield Query("delete_recall_range", key)
+        yield Query("make_due", key | {"kind": SUMMARIZE, "now": 0})
 
 
 def _delete(conversation_id: str, number: int, start: int) -> Steps[None]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.validation import check_text
 from reactor_memory.database.database import Database
-from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeUnavailableError
+from reactor_memory.errors import EmbeddingError, InvalidInputError, SearchTypeUnavailableError, StoreCorruptError
 from reactor_memory.features.recall.passages import text_of
 from reactor_memory.features.search.highlights import highlight
 from reactor_memory.features.search.models import (
@@ -19,10 +19,11 @@ from reactor_memory.features.search.models import (
     MessageHit,
     MessageHits,
     MessageSearch,
+    SearchAnswer,
     SearchCursor,
     SearchQuery,
 )
-from reactor_memory.features.search.operations import search_messages
+from reactor_memory.features.search.operations import drop_damaged_entries, search_messages
 from reactor_memory.models import Value
 from reactor_memory.text.analyzer import (
     ANY_ENDING,
@@ -75,13 +76,24 @@ class MessageSearchService:
             return MessageHits()
         now = self._clock()
         wanted = () if search.search_type == "semantic" else wanted_words(search.text)
-        answer = await self._database.read_long(search_messages, await self._query(search, wanted))
+        answer = await self._answer(await self._query(search, wanted))
         shown = answer.terms or [term for word in wanted_words(search.text) for term in word.terms]
         return MessageHits(
             # Long messages take longer to read than the event loop may be held.
             hits=await anyio.to_thread.run_sync(_highlighted, answer.hits, shown),
             next=_next(search, now, len(answer.hits)) if answer.is_more else None,
         )
+
+    async def _answer(self, query: SearchQuery) -> SearchAnswer:
+        """Without what cannot be read of the index, which is made again."""
+        try:
+            return await self._database.read_long(search_messages, query)
+        except StoreCorruptError:
+            size = 2 * len(query.vector) if query.vector else None
+            if not await self._database.write(drop_damaged_entries, query.user_id, vector_bytes=size):
+                raise
+        log.warning("the search index is damaged and made again")
+        return await self._database.read_long(search_messages, query)
 
     async def _query(self, search: MessageSearch, wanted: tuple[QueryWord, ...]) -> SearchQuery:
         vector = await self._vector(search)

@@ -382,3 +382,14 @@ def forget(conversation_ids: Iterable[str]) -> Steps[None]:
     for conversation_id in conversation_ids:
         yield from forget_range(conversation_id, 0, LAST_SEQ)
         yield Query("delete_search_progress", key_of(conversation_id))
+
+
+def drop_damaged_entries(user_id: str, *, vector_bytes: int | None) -> Steps[bool]:
+    """Take away what search holds of conversations that the user may read where some of it cannot be read; it is
+    indexed again. Whether there was such a one.
+    """
+    yield from name_user(user_id)
+    ids = [row[1] for row in (yield Query("visible_conversations", {"user_id": user_id}))]
+    rows = yield Query("damaged_entries", {"conversations": to_json(ids) or "[]", "vector_bytes": vector_bytes})
+    yield from forget(row[0] for row in rows)
+    return bool(rows)

@@ -358,3 +358,27 @@ INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
 -- name: merge_search [postgres]
 -- across groups
 SELECT 1
+
+-- name: damaged_entries
+-- across groups: of the conversations that a user may read. `vector_bytes`: how long a vector is, if that is known.
+WITH wanted AS (SELECT value AS id FROM json_each(:conversations))
+SELECT conversation_id FROM search_progress
+WHERE conversation_id IN (SELECT id FROM wanted)
+  AND (typeof(indexed_seq) <> 'integer' OR typeof(embedded_seq) <> 'integer' OR typeof(number) <> 'integer'
+       OR typeof(scope) <> 'text' OR typeof(parked) <> 'integer' OR indexed_seq < 0 OR embedded_seq < 0 OR number < 0)
+UNION
+SELECT conversation_id FROM search_entries
+WHERE conversation_id IN (SELECT id FROM wanted)
+  AND (typeof(seq) <> 'integer' OR typeof(length) <> 'integer' OR typeof(sent_at) <> 'integer'
+       OR seq < 0 OR length < 0)
+UNION
+SELECT conversation_id FROM embeddings
+WHERE conversation_id IN (SELECT id FROM wanted)
+  AND (typeof(vector) <> 'blob' OR typeof(seq) <> 'integer' OR typeof(sent_at) <> 'integer'
+       OR (CAST(:vector_bytes AS INTEGER) IS NOT NULL AND length(vector) <> CAST(:vector_bytes AS INTEGER)))
+
+-- name: damaged_entries [postgres]
+-- Its columns hold what they are declared for.
+SELECT conversation_id FROM search_progress
+WHERE conversation_id IN (SELECT json_array_elements_text(:conversations::json))
+  AND (indexed_seq < 0 OR embedded_seq < 0 OR :vector_bytes::bigint < 0)

@@ -26,6 +26,7 @@ from reactor_memory.core.log.tombstones import entomb
 from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.facts.ledger_rows import whole
 from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
     in_order,
@@ -35,7 +36,7 @@ from reactor_memory.features.tiers.covered_ranges import (
     restorable,
 )
 from reactor_memory.features.tiers.range_rows import range_summary_from, range_summary_values
-from reactor_memory.models import BranchRange, Message, Session
+from reactor_memory.models import LARGEST, BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
 
 
@@ -130,8 +131,29 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
 
 
 def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
-    """Those of the conversation's own messages, replaced ones included."""
-    return [range_summary_from(row) for row in (yield Query("range_summaries", key_of(session_id)))]
+    """Those of the conversation's own messages, replaced ones included; without those that cannot be read."""
+    found, _ = whole((yield Query("range_summaries", key_of(session_id))), range_summary_from)
+    return found
+
+
+def damaged_ranges(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[str, Any, bool], ...]]:
+    """The summaries of the branch that cannot be read: whose it is, its id, and whether its messages are there."""
+    found: list[tuple[str, Any, bool]] = []
+    for part in branch:
+        rows = yield Query("range_summaries", key_of(part.conversation_id))
+        found += [
+            (part.conversation_id, row[0], row[6] in ("keep", "archive"))
+            for row in rows
+            if not whole([row], range_summary_from)[1]
+        ]
+    return tuple(found)
+
+
+def undo_damaged(damaged: Sequence[tuple[str, Any, bool]]) -> Steps[None]:
+    """What these stood for is in view again, where it is there, and due to be summarised anew."""
+    for session_id, summary_id, is_there in damaged:
+        if is_there:
+            yield from _undo(session_id, summary_id, 0, LARGEST)
 
 
 def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
@@ -145,10 +167,14 @@ def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
 
 def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
     """Take a summary away: what it replaced is live again, what it archived is in view."""
-    values = key_of(session_id) | {"summary_id": summary.summary_id}
+    yield from _undo(session_id, summary.summary_id, summary.start_seq, summary.end_seq)
+
+
+def _undo(session_id: str, summary_id: str, start_seq: int, end_seq: int) -> Steps[None]:
+    values = key_of(session_id) | {"summary_id": summary_id}
     yield Query("delete_range_summary", values)
     yield Query("revive_range_summaries", values)
-    yield Query("unarchive_messages", values | {"start_seq": summary.start_seq, "end_seq": summary.end_seq})
+    yield Query("unarchive_messages", values | {"start_seq": start_seq, "end_seq": end_seq})
 
 
 def restore_range_summary(session_id: str, user_id: str | None, summary_id: str, *, now: int) -> Steps[bool]:

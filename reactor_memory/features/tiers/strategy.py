@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -12,6 +14,7 @@ from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.selection import newest
 from reactor_memory.core.context.strategy import Plan, PlanRequest
 from reactor_memory.database.database import Database
+from reactor_memory.errors import StoreReadOnlyError
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
@@ -24,6 +27,8 @@ from reactor_memory.text.caches import memo
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import ContextSource
+
+log = logging.getLogger(__name__)
 
 COMPRESSED_HEADER = "Conversation History (compressed):"
 CONDENSED_HEADER = "Conversation History (condensed):"
@@ -94,11 +99,19 @@ class RangedContextSource:
         rows = await self._source.read_context(query)
         if rows.session is None:
             return rows
+        if damaged := await self._database.read(range_summaries.damaged_ranges, rows.session.branch):
+            await self._undo(query.session_id, damaged)
+            rows = replace(await self._source.read_context(query), damaged=(*rows.damaged, "tiers"))
         found = await self._database.read(range_summaries.read_range_summaries, query.session_id, query.user_id)
         leading = rows.leading
         if found and found[0].start_seq == 1 and found[0].kind in (CONDENSED, COMPRESSED):
             leading = await self._database.read(range_summaries.read_archived_head, query.session_id, query.user_id)
         return replace(rows, ranges=found, leading=leading)
+
+    async def _undo(self, session_id: str, damaged: Sequence[tuple[str, Any, bool]]) -> None:
+        log.warning("tiers are damaged and made again", extra={"session_id": session_id})
+        with suppress(StoreReadOnlyError):
+            await self._database.write(range_summaries.undo_damaged, damaged)
 
 
 def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Message]:
