@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from reactor_memory import sync
@@ -69,6 +72,28 @@ def program_ends(name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "saved\n", "")
     with sync.open_memory(f"sqlite:///{tmp_path}/memory.db") as memory:
         assert memory.read_messages("s", user_id="u")[0].content == "hi"
+
+
+MOST_SECONDS, ENDLESS_SECONDS = 1.0, 20
+"""What the end of a program may take of the processor, and how long it may last on any machine."""
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="this system does not tell what a process took")
+def test_the_end_of_a_program_takes_no_second(tmp_path: Path) -> None:
+    text = OPEN + "import time\nprint(time.process_time(), flush=True)\n"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", text, "sqlite:///memory.db"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "saved\n"
+        at_the_end = float(process.stdout.readline())
+        kill = threading.Timer(ENDLESS_SECONDS, process.kill)
+        kill.start()
+        _, status, used = os.wait4(process.pid, 0)
+        kill.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert used.ru_utime + used.ru_stime - at_the_end < MOST_SECONDS
 
 
 @pytest.mark.slow
@@ -173,3 +198,58 @@ def test_every_way_to_fork_is_refused(url: str, way: str, tmp_path: Path) -> Non
 @each_row("way", WAYS)
 def test_a_fork_leaves_connections_of_its_parent_alone(way: str, postgres_dsn: str, tmp_path: Path) -> None:
     parent_stays_well(postgres_dsn, way, tmp_path)
+
+
+PRELOADED = """
+import os
+from reactor_memory import sync
+from reactor_memory.errors import OtherProcessError
+
+block = sync.open_memory("memory.db")
+memory = block.__enter__()
+memory.save_history("parent", ["before the fork"])
+own = None
+
+def application(environ, start_response):
+    global own
+    try:
+        memory.load_history("parent")
+        said = "the memory of the parent answers"
+    except OtherProcessError as error:
+        said = str(error)
+    if own is None:
+        own = sync.open_memory("memory.db").__enter__()
+    own.save_history(f"worker {os.getpid()}", ["from a worker"])
+    body = f"{len(own.read_messages('parent'))} {said}".encode()
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
+@pytest.mark.slow
+@needs_fork
+def test_workers_of_gunicorn_are_refused_what_was_preloaded(tmp_path: Path) -> None:
+    installing = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", sys.executable]
+    subprocess.run([*installing, "--target", str(tmp_path / "packages"), "gunicorn"], check=True)
+    (tmp_path / "preloaded.py").write_text(PRELOADED)
+    path = os.pathsep.join(map(str, (ROOT, tmp_path, tmp_path / "packages")))
+    serving = ["-m", "gunicorn", "--preload", "--workers", "2", "--bind", f"unix:{tmp_path}/socket"]
+    command = [sys.executable, *serving, "--pid", str(tmp_path / "pid"), "preloaded:application"]
+    with subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}) as process:
+        try:
+            with httpx2.Client(transport=httpx2.HTTPTransport(uds=f"{tmp_path}/socket", retries=1)) as client:
+                _wait_for(tmp_path / "socket", process)
+                answers = {client.get("http://localhost/", headers={"Connection": "close"}).text for _ in range(8)}
+        finally:
+            process.terminate()
+            assert process.wait(ENDLESS_SECONDS) == 0
+    assert len(answers) == 1
+    [answer] = answers
+    assert answer.startswith("1 ")
+    assert "open it in this process" in answer
+
+
+def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    while not path.exists():
+        assert process.poll() is None
+        time.sleep(0.05)  # noqa: TID251 - another process makes it

@@ -239,6 +239,24 @@ async def test_calls_that_are_made_at_once_are_done_together(memory: Memory, mon
     assert asked.count("read_items") <= 2
 
 
+async def test_searches_and_listings_at_once_are_done_together(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = memory.container.needed_database()
+    store = ReactorMemoryStore(memory)
+    await asyncio.gather(*(store.aput(("a", str(n % 5)), str(n), {"n": n % 10}) for n in range(40)))
+    asked: list[str] = []
+    for verb in ("read", "read_long"):
+        monkeypatch.setattr(database, verb, counted(getattr(database, verb), asked))
+    found = await asyncio.gather(
+        *(store.asearch(("a",), filter={"n": n % 10}, limit=50) for n in range(100)),
+        *(store.asearch(("a", str(n % 5)), query=f"n {n % 10}", limit=50) for n in range(100)),
+    )
+    assert [{item.value["n"] for item in items} for items in found[:10]] == [{n} for n in range(10)]
+    assert asked.count("find_each") <= 3
+    listed = await asyncio.gather(*(store.alist_namespaces(prefix=("a",)) for _ in range(100)))
+    assert {len(each) for each in listed} == {5}
+    assert asked.count("list_item_namespaces") <= 2
+
+
 def counted(verb: Callable[..., Any], asked: list[str]) -> Callable[..., Any]:
     async def call(operation: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         asked.append(operation.__name__)
