@@ -61,6 +61,7 @@ def test_the_results_alone_go_to_a_program(run: Run) -> None:
     assert [row["work"] for row in shown.json["results"]] == ["load_last_20"]
 
 
+@pytest.mark.slow
 def test_a_store_without_a_driver_has_no_reference(run: Run) -> None:
     found = run("bench", *QUICK, "--store", "memory", "--json", "-").json
     assert {row["work"] for row in found["results"]} == set(WORKS) - {"cold_load"}

@@ -187,7 +187,8 @@ def test_command_runs_as_a_module_and_refuses_without_a_traceback(start: Start) 
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(run: Run, start: Start, folder: Path) -> None:
-    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2000)}), "--store", "log.db")
+    file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2000)})
+    run("import", file, "--no-memory", "--store", "log.db")
     process = start("show", "s1", "--all", "--store", "log.db")
     assert process.stdout is not None
     assert process.stderr is not None

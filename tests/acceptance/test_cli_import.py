@@ -166,14 +166,20 @@ def test_a_stranger_s_session_stops_all_of_the_file(run: Run, folder: Path) -> N
 
 
 def test_a_file_that_has_grown_is_caught_up_with(run: Run, folder: Path) -> None:
-    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(150)}))
-    assert stored_now(run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(333)}), "--json")) == 183
+    run("import", "--no-memory", write_sessions(folder / "f.jsonl", {"s1": small_talk(150)}))
+    assert (
+        stored_now(run("import", "--no-memory", write_sessions(folder / "f.jsonl", {"s1": small_talk(333)}), "--json"))
+        == 183
+    )
     assert exported(run, "s1") == small_talk(333)
 
 
 def test_a_session_that_went_on_since_is_left_alone(run: Run, folder: Path) -> None:
-    run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(150)}))
-    assert stored_now(run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(120)}), "--json")) == 0
+    run("import", "--no-memory", write_sessions(folder / "f.jsonl", {"s1": small_talk(150)}))
+    assert (
+        stored_now(run("import", "--no-memory", write_sessions(folder / "f.jsonl", {"s1": small_talk(120)}), "--json"))
+        == 0
+    )
     assert exported(run, "s1") == small_talk(150)
 
 
@@ -232,13 +238,13 @@ def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: 
     run("migrate", "--store", database)
     for after, whole_commits in ((50, 0), (1140, 0), (1160, 1150), (1500, 1150)):
         hold_up(database, after=after, joins=6)
-        process = start("import", file, "--store", database)
+        process = start("import", file, "--no-memory", "--store", database)
         wait_for(database, whole_commits)
         process.kill()
         assert process.wait() == -signal.SIGKILL
         assert rows(database) == whole_commits
     let_go(database)
-    assert run("import", file, "--store", database).code == 0
+    assert run("import", file, "--no-memory", "--store", database).code == 0
     for line in read_lines(file):
         assert exported(run, line.session_id, "--store", database) == list(line.messages)
     assert run("doctor", "--store", database).code == 0
@@ -249,13 +255,13 @@ def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start,
     database = folder / "log.db"
     run("migrate", "--store", database)
     hold_up(database, after=1750, joins=2)
-    process = start("import", file, "--store", database)
+    process = start("import", file, "--no-memory", "--store", database)
     wait_for(database, 1150)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=200)
     assert (process.returncode, err.strip()) == (130, "")
     let_go(database)
-    assert run("import", file, "--store", database).code == 0
+    assert run("import", file, "--no-memory", "--store", database).code == 0
     assert exported(run, "s7", "--store", database) == small_talk(230)
 
 
@@ -263,7 +269,7 @@ def test_two_imports_at_once_store_everything_once(run: Run, start: Start, folde
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
     run("migrate", "--store", database)
-    processes = [start("import", file, "--store", database) for _ in range(2)]
+    processes = [start("import", file, "--no-memory", "--store", database) for _ in range(2)]
     for process in processes:
         _, err = process.communicate(timeout=200)
         assert (process.returncode, err) == (0, "")
@@ -277,10 +283,10 @@ def test_two_imports_at_once_store_everything_once(run: Run, start: Start, folde
 @pytest.mark.postgres
 def test_sessions_are_imported_into_postgresql(run: Run, folder: Path, postgres_dsn: str) -> None:
     file = write_sessions(folder / "f.jsonl", {"s1": small_talk(250), "s2": rich_messages()})
-    assert stored_now(run("import", file, "--json", "--store", postgres_dsn)) == 257
-    assert stored_now(run("import", file, "--json", "--store", postgres_dsn)) == 0
+    assert stored_now(run("import", file, "--no-memory", "--json", "--store", postgres_dsn)) == 257
+    assert stored_now(run("import", file, "--no-memory", "--json", "--store", postgres_dsn)) == 0
     assert exported(run, "s1", "--store", postgres_dsn) == small_talk(250)
-    run("import", file, "--store", "copy.db")
+    run("import", file, "--no-memory", "--store", "copy.db")
     from_postgres = exported(run, "s2", "--store", postgres_dsn)
     assert [message.tool_calls for message in from_postgres] == [message.tool_calls for message in rich_messages()]
 

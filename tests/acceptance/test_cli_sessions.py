@@ -53,7 +53,7 @@ def summarised(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def orders(run: Run, folder: Path, summarised: Path) -> None:
     if not summarised.exists():
-        run("import", SAMPLE)
+        run("import", SAMPLE, "--no-memory")
         assert run("summarize", ORDERS).code == 0
         shutil.move(folder / STORE, summarised)
     shutil.copy(summarised, folder / STORE)

@@ -157,7 +157,7 @@ def lengthen(path: Path) -> None:
         connection.execute("UPDATE conversations SET last_seq = 100000")
 
 
-@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize("clear", [pytest.param(False, marks=pytest.mark.slow), True])
 async def test_100_000_messages_that_are_archived_and_restored(
     filed: tuple[ServiceContainer, Path], *, clear: bool
 ) -> None:

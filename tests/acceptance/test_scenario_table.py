@@ -63,6 +63,7 @@ def test_every_row_names_test_or_says_why_there_is_none() -> None:
         assert row.tests or row.remark.endswith("."), row
 
 
+@pytest.mark.slow  # it imports half of the tests once more
 @each_row("name", names())
 def test_every_named_test_exists(name: str) -> None:
     assert name.rpartition("::")[2].startswith("test_")

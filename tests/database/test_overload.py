@@ -189,7 +189,7 @@ def runs(seeds: range, empty: Path, folder: Path) -> Counter[str]:
 
 
 def test_under_overload_errors_are_typed_and_nothing_acknowledged_is_lost(empty: Path, tmp_path: Path) -> None:
-    kinds = runs(range(200), empty, tmp_path)
+    kinds = runs(range(100), empty, tmp_path)
     assert kinds.keys() >= {"Appended", "StoreUnavailableError", "OutcomeUnknownError", "CancelledError"}
 
 

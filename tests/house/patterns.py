@@ -194,7 +194,7 @@ def slow_texts(use: Use, texts: Iterable[NearMatch]) -> Iterator[Slow]:
 
 def _growth(use: Use, text: NearMatch) -> float:
     """By processor time."""
-    if any(seconds_of(use, text, size) > ENDLESS_SECONDS for size in GROWING):
+    if any(seconds_of(use, text, size) > ENDLESS_SECONDS for size in (*GROWING, SIZE)):
         return float("inf")
     if seconds_of(use, text, SIZE) < QUICK_SECONDS:
         return 0.0

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,13 @@ SWITCHES = {"overview": {"REACTOR_MEMORY_STORE__KEEP_SETTINGS": "false"}}
 """What is on by default and in the way of every save."""
 
 
-def features() -> list[str]:
-    return sorted(path.name for path in (PACKAGE / "features").iterdir() if (path / "__init__.py").exists())
+EVER_DELETED = {"facts", "pins", "search"}
+"""Deleted in every run of the tests, one of each kind: in the way of a turn, of a load, of background work."""
+
+
+def features() -> list[Any]:
+    names = sorted(path.name for path in (PACKAGE / "features").iterdir() if (path / "__init__.py").exists())
+    return [name if name in EVER_DELETED else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 @pytest.mark.parametrize("feature", features())

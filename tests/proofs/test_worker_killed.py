@@ -18,7 +18,7 @@ from tests.proofs.processes import agent_process, read_until
 
 pytestmark = pytest.mark.anyio
 
-FEW, MANY = 5, 200
+FEW, MANY = 2, 200
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

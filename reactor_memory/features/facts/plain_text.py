@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from reactor_memory.text.borders import cut
 from reactor_memory.text.skeleton import skeleton
@@ -42,8 +43,16 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> str:
     """`text` on one line, composed (NFC), without what is invisible."""
-    kept = "".join(_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
-    return " ".join(unicodedata.normalize("NFC", kept).split())
+    return " ".join(unicodedata.normalize("NFC", "".join(_visible(text))).split())
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of `text` is visible."""
+    return not any(kept.strip() for kept in _visible(text))
+
+
+def _visible(text: str) -> Iterator[str]:
+    return (_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
 
 
 def plain_value(text: str) -> str:

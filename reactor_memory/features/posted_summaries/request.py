@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.validation import check_text
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.facts.plain_text import visible
+from reactor_memory.features.facts.plain_text import is_blank, visible
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.models.ledger import TITLE_KEY
 from reactor_memory.text.borders import cut
@@ -15,7 +15,7 @@ MAX_TITLE_CHARACTERS = 200
 def summary_message(text: str, title: str | None, author_id: str | None, metadata: JsonObject | None) -> Message:
     """The message that is posted. Raises `InvalidInputError` for a text that says nothing or that no store can keep."""
     check_text("text", text)
-    if not visible(text):
+    if is_blank(text):
         raise InvalidInputError("text", "says nothing; give the summary")
     kept = {} if metadata is None else metadata
     if title is not None and type(kept) is dict:  # anything else is refused where messages are

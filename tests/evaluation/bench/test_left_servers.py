@@ -59,9 +59,10 @@ def test_no_valkey_is_left(tmp_path: Path) -> None:
     assert_nothing_is_left_by(tmp_path, ON_VALKEY)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.skipif("TEST_POSTGRES_URL" in os.environ, reason="no server is started then")
-@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", ["0", "1"])
 def test_no_postgres_is_left(tmp_path: Path, workers: str) -> None:
     """With a worker, the one that starts the servers, it is the other process that is killed."""
     (tmp_path / "test_it.py").write_text(ON_POSTGRES)
