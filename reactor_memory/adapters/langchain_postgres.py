@@ -37,6 +37,7 @@ ROW = "langchain_postgres_row"
 UNTIL = "langchain_postgres_until"
 """And the id of the last row that was imported with it: known also when that message was erased."""
 
+NO_MESSAGE = "holds no message of LangChain"
 BATCH = 500
 
 _KNOWN_TYPES = frozenset({"human", "ai", "system", "tool", "function", "chat"})
@@ -47,7 +48,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62}
 
 class ImportedSession(Value, frozen=True, kw_only=True):
     """What became of a session: `stored` of its messages were not in the log before. `left_out` names the rows that
-    hold a message of a type that no log keeps, each with its type.
+    hold no message, or one of a type that no log keeps, each with its type.
     """
 
     session_id: str
@@ -75,12 +76,12 @@ async def import_chat_history(
 
     All sessions of the table, or those in `session_ids`. The table does not say whose they are: `user_of` does, given
     the id (else they belong to nobody). Times are kept; those of a column without a time zone are in `timezone`. A row
-    with a message of another type, such as RemoveMessage, is left out and named; with `strict` all rows are read first,
-    and such a row ends the import before anything is stored. Whatever interrupted it, run it again: it goes on behind
-    the last row that was stored, and rows that were added since follow. What was erased from the log stays erased; if
-    all of a session was, delete its rows of the table, too.
+    that holds no message, or one of another type, such as RemoveMessage, is left out and named; with `strict` all rows
+    are read first, and such a row ends the import before anything is stored. Whatever interrupted it, run it again: it
+    goes on behind the last row that was stored, and rows that were added since follow. What was erased from the log
+    stays erased; if all of a session was, delete its rows of the table, too.
 
-    Raises `ImportFormatError` for a row that holds no message, naming its id, `StoreUnavailableError` if the database
+    Raises `ImportFormatError` for such a row with `strict`, naming its id, `StoreUnavailableError` if the database
     cannot be read, and what `save_history` raises.
     """
     crossing = Crossing(memory.loop)
@@ -192,10 +193,10 @@ def _read(rows: Sequence[Any], timezone: tzinfo, strict: bool) -> _Rows:
     for row in rows:
         try:
             read.messages.append(_message_of(row, timezone))
-        except _OtherTypeError as error:
+        except ImportFormatError as error:
             if strict:
                 raise
-            read.left_out.append(f"row {row['id']}: {error.type}")
+            read.left_out.append(f"row {row['id']}: {error.type if isinstance(error, _OtherTypeError) else NO_MESSAGE}")
     return read
 
 
@@ -234,7 +235,7 @@ def _message_of(row: Any, timezone: tzinfo) -> Message:
 
 
 def _no_message(row: Any) -> ImportFormatError:
-    return ImportFormatError(f"row {row['id']}", "holds no message of LangChain")
+    return ImportFormatError(f"row {row['id']}", NO_MESSAGE)
 
 
 def _quoted(table: str) -> str:

@@ -134,6 +134,11 @@ async def _describe(memory: Memory, session_id: str, origin: Origin) -> None:
     await memory.container.database().write(describe_imported, session_id, origin.title, origin.began_at)
 
 
+def _inside(file: Path) -> tuple[str, ...]:
+    """How the places in a file begin: a row of a table, a conversation of a list, or one of a file in an archive."""
+    return f"{file} ", f"{file}[", f"{file}/"
+
+
 async def _import_files(importer: Importer, sizes: Sequence[FileSize], left_out: Sequence[str]) -> list[Imported]:
     """Nothing is stored before every file was compared with the database."""
     from reactor_memory.cli.terminal import progress
@@ -152,7 +157,7 @@ async def _import_files(importer: Importer, sizes: Sequence[FileSize], left_out:
                     sessions=size.sessions,
                     messages=size.messages,
                     stored=stored,
-                    left_out=tuple(each for each in left_out if each.startswith(f"{size.file} ")),
+                    left_out=tuple(each for each in left_out if each.startswith(_inside(size.file))),
                 )
             )
     return imported

@@ -120,7 +120,7 @@ def _lines(file: Path, max_bytes: int, leave_out: LeaveOut) -> Iterator[Line]:
         return read_sqlite(file, max_bytes=max_bytes, leave_out=leave_out)
     names = _members(file)
     if names is not None or is_foreign(file):
-        return read_json(sources_of(file, names), max_bytes=max_bytes)
+        return read_json(sources_of(file, names), max_bytes=max_bytes, leave_out=leave_out)
     if not looks_like_json(file):
         raise ImportFormatError(str(file), f"is in no form that is read, which are: {TAKEN} ({page('formats')})")
     return read_lines(file, max_bytes=max_bytes)

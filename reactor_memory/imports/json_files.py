@@ -18,7 +18,7 @@ from reactor_memory.core.context.given_messages import messages_of
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation.transcripts import Line
 from reactor_memory.imports import chatgpt, claude
-from reactor_memory.imports.conversation import Conversation, FormError, reading
+from reactor_memory.imports.conversation import Conversation, FormError, LeaveOut, reading, stop
 from reactor_memory.imports.langchain_messages import in_form_of_openai, is_of_langchain
 from reactor_memory.models import JsonObject, Message
 from reactor_memory.text.bounded_files import UnreadableError, beginning, opened
@@ -82,11 +82,12 @@ def sources_of(path: Path, names: Sequence[str] | None) -> Sequence[Source]:
     return found
 
 
-def read_json(sources: Sequence[Source], *, max_bytes: int) -> Iterator[Line]:
+def read_json(sources: Sequence[Source], *, max_bytes: int, leave_out: LeaveOut) -> Iterator[Line]:
     """The conversations of files. Those without an id of their own are named after the file, and numbered if there are
-    several. Raises `ImportFormatError`, which names the place and what would be right.
+    several. `leave_out` is told of conversations that cannot be read beside others that can. Raises
+    `ImportFormatError`, which names the place and what would be right.
     """
-    found = chain.from_iterable(_conversations(source, max_bytes) for source in sources)
+    found = chain.from_iterable(_conversations(source, max_bytes, leave_out) for source in sources)
     name = sources[0].path.name.partition(".")[0]
     first = next(found, None)
     if first is None:
@@ -104,7 +105,7 @@ def _line(found: tuple[str, Conversation], name: str) -> Line:
     return Line(where, given.session_id or name, tuple(given.messages), tuple, given.title)
 
 
-def _conversations(source: Source, max_bytes: int) -> Iterator[tuple[str, Conversation]]:
+def _conversations(source: Source, max_bytes: int, leave_out: LeaveOut) -> Iterator[tuple[str, Conversation]]:
     try:
         with opened(source.path, source.member) as file:
             values = values_of(file, max_bytes)
@@ -114,25 +115,44 @@ def _conversations(source: Source, max_bytes: int) -> Iterator[tuple[str, Conver
             if _is_message(f"{source}[0]", first, max_bytes):
                 yield str(source), Conversation(_messages(source, chain((first,), values), max_bytes))
                 return
-            yield from _each(source, first, values, max_bytes)
+            yield from _each(source, first, values, max_bytes, leave_out)
     except UnreadableError as error:
         raise ImportFormatError(str(source), str(error)) from None
 
 
-def _each(source: Source, first: bytes, values: Iterator[bytes], max_bytes: int) -> Iterator[tuple[str, Conversation]]:
+def _each(
+    source: Source, first: bytes, values: Iterator[bytes], max_bytes: int, leave_out: LeaveOut
+) -> Iterator[tuple[str, Conversation]]:
+    """A file of which nothing can be read is in another form: then the first fault is told, and nothing left out."""
     texts = chain((first,), values)
     del first
-    empty = 0
+    faults: list[ImportFormatError] = []
+    empty, is_known = 0, False
     for number, text in enumerate(texts):
         where = f"{source}[{number}]"
-        with reading(where, EXPECTED):
-            found = _conversation(text, max_bytes)
+        try:
+            with reading(where, EXPECTED):
+                found = _conversation(text, max_bytes)
+        except ImportFormatError as fault:
+            faults.append(fault)
+            if is_known or len(faults) > MOST_EMPTY:
+                _tell(faults, leave_out if is_known else stop)
+            continue
+        is_known = True
+        _tell(faults, leave_out)
         if found.messages:
             yield where, found
             continue
         empty += 1
         if empty > MOST_EMPTY:
             raise UnreadableError(f"holds more than {MOST_EMPTY} conversations without a message")
+    _tell(faults, stop)
+
+
+def _tell(faults: list[ImportFormatError], leave_out: LeaveOut) -> None:
+    for fault in faults:
+        leave_out(fault)
+    faults.clear()
 
 
 def _messages(source: Source, texts: Iterator[bytes], max_bytes: int) -> Sequence[Message]:
@@ -153,7 +173,7 @@ def _messages(source: Source, texts: Iterator[bytes], max_bytes: int) -> Sequenc
 
 def _is_message(where: str, text: bytes, max_bytes: int) -> bool:
     """Whether it is a message, and no conversation."""
-    if text.startswith(b"["):
+    if not text.startswith((b"{", b'"')):
         return False
     with reading(where, EXPECTED):
         keys = decoded(text, _KEYS, max_bytes) if text.startswith(b"{") else {}

@@ -211,7 +211,7 @@ def test_stdin_is_a_file_like_others(run: Run, folder: Path, monkeypatch: pytest
         ('[{"mapping": 7}]', "mapping"),
         ('[{"chat_messages": null}]', "chat_messages"),
         ('[{"type": "ai", "data": {"content": "", "tool_calls": [{"name": "x"}]}}]', "a list of messages"),
-        ("[1, 2]", "messages[0]"),
+        ("[1, 2]", "wrong.json[0]"),
         ("[[[", "not valid JSON"),
         ('[{"role": "user", "content": "x"}', "not valid JSON"),
     ],
@@ -402,3 +402,30 @@ def test_a_time_zone_that_no_map_has_is_refused(run: Run, name: str) -> None:
 def test_options_of_tables_go_with_no_file(run: Run, option: str) -> None:
     done = run("import", "x.json", option, "UTC")
     assert (done.code, f"{option} goes with a postgresql:// URL" in done.err) == (2, True)
+
+
+BROKEN = {
+    "a number": 7,
+    "no messages": {"uuid": "b", "name": "b", "chat_messages": "none"},
+    "a wrong map": {"id": "b", "mapping": {"x": {"message": {"author": 3}}}},
+    "a wrong role": {"id": "b", "messages": [{"role": "parrot", "content": "x"}]},
+    "nothing known": {"some": "thing"},
+}
+
+
+@pytest.mark.parametrize(("case", "place"), [*zip(BROKEN, (0, 1, 2, 0, 1), strict=True)])
+def test_a_conversation_that_cannot_be_read_is_left_out(run: Run, folder: Path, case: str, place: int) -> None:
+    whole = [{"id": name, "messages": [{"role": "user", "content": f"I am {name}."}]} for name in ("ann", "ben")]
+    (folder / "list.json").write_text(json.dumps([*whole[:place], BROKEN[case], *whole[place:]]))
+    refused = run("import", "list.json", "--strict")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert f"list.json[{place}]" in refused.err
+    done = run("import", "list.json", "--no-memory", "--json").json[0]
+    assert (done["sessions"], done["stored"], len(done["left_out"])) == (2, 2, 1)
+    assert f"list.json[{place}]" in done["left_out"][0]
+    assert [each["content"] for each in shown(run, "ben")] == ["I am ben."]
+
+
+def test_a_list_of_which_nothing_can_be_read_is_refused(run: Run, folder: Path) -> None:
+    (folder / "list.json").write_text(json.dumps([BROKEN["a number"], BROKEN["nothing known"]]))
+    assert "list.json[0]" in run("import", "list.json").err
