@@ -5,8 +5,10 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase
@@ -14,8 +16,12 @@ from hypothesis import settings as hypothesis_settings
 
 from tests.doubles.fake_gemini import FakeGemini
 from tests.doubles.fake_openai import FakeOpenAI
+from tests.scenes.counts import counts
 
 pytest_plugins = ["tests.scenes.fixtures_postgres"]
+
+PROVEN = "proven: "
+"""What begins the name of a property of a test that tells what it tried."""
 
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 2**30
@@ -63,6 +69,28 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """What the test counted goes with its report, from whichever process."""
+    if call.when == "call" and counts:
+        item.user_properties += [(PROVEN + what, number) for what, number in counts.items()]
+        counts.clear()
+    return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How much the proofs tried that held; of a proof that failed, nothing is said here."""
+    proven: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, number in report.user_properties if report.when == "call" else ():
+            if name.startswith(PROVEN):
+                proven[name.removeprefix(PROVEN)] += number
+    if proven:
+        terminalreporter.section("proven")
+        for what, number in sorted(proven.items()):
+            terminalreporter.write_line(f"{number:>10,} {what}")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from reactor_memory import Container, ConversationManager, Memory, Message
 from reactor_memory.errors import InvalidInputError, SessionDeletedError
 from reactor_memory.models.requests import SUMMARIZE
 from tests.acceptance.scenes import USER, memory, save, scripted, talk, texts
+from tests.scenes.counts import count as count_proven
 from tests.scenes.interruption import Way, cancelled_at
 
 pytestmark = pytest.mark.anyio
@@ -163,6 +164,7 @@ async def test_cancelled_at_any_await_an_operation_leaves_nothing_behind(
                 await check_nothing_is_left(container, session_id, tasks)
             if not cancelled:
                 break
+            count_proven("cancels at an await; 0 batches lost, doubled or half there, nothing left open")
         await check_database(url, connections=POOL_SIZE)
 
 
@@ -181,6 +183,7 @@ async def test_cancelled_at_any_await_of_its_life_container_is_closed(url: str, 
             await eventually(lambda: not database_threads() - threads)
         if not cancelled:
             break
+        count_proven("cancels at an await; 0 batches lost, doubled or half there, nothing left open")
     await check_database(url, connections=0)
     async with memory(scripted(), url, **NARROW) as container:
         manager = container.conversation_manager()

@@ -14,6 +14,7 @@ from reactor_memory import ConversationManager, Message, open_container
 from reactor_memory.features.erasure import operations as erasure
 from tests.acceptance.scenes import settings, talk
 from tests.proofs.processes import module_process, read_until, rest
+from tests.scenes.counts import count as count_proven
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +45,7 @@ def kill_and_ask_again(url: str) -> None:
         asyncio.run(erased_messages(url, user, was_done=killed))
         erase_until_killed(chance.uniform(0, 0.3), "user", url, user)
         asyncio.run(erased_user(url, user))
+        count_proven("kills during erasures; 0 half done, 0 texts left", 2)
 
 
 def erase_until_killed(seconds: float, *arguments: str) -> bool:

@@ -15,6 +15,7 @@ from reactor_memory import Container
 from reactor_memory.models.requests import SUMMARIZE
 from tests.proofs.agent_process import memory
 from tests.proofs.processes import agent_process, read_until
+from tests.scenes.counts import count as count_proven
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +55,7 @@ async def kill_and_work(url: str, kills: int) -> None:
                 while not await is_done(container, session_id):  # noqa: ASYNC110 - no event tells of it
                     await anyio.sleep(0.02)
         assert (await container.summary_store().due([SUMMARIZE], now=container.clock()()))[SUMMARIZE] == ()
+    count_proven("kills of workers; 0 sessions forgotten or sealed twice", kills)
 
 
 def kill_after(url: str, session_id: str, word: str, seconds: float) -> None:

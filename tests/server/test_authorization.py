@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from reactor_memory.server.openapi import document
+from tests.scenes.counts import count as count_proven
 from tests.server.authorization import QUESTIONS, SPOIL, Cell, Question, cells
 from tests.server.worlds import Staged, World, staged
 
@@ -97,6 +98,7 @@ class TestTheTable:
         refusals = [told for _, told in found if told.status_code == 404]
         assert len({told_without_id(told) for told in refusals}) <= 1
         assert all("www-authenticate" in told.headers for _, told in found if told.status_code == 401)
+        count_proven("cells of the table of authorization; 0 leaks", len(found))
 
 
 def told_without_id(told: httpx2.Response) -> str:
