@@ -98,6 +98,9 @@ class TestEveryStatement:
             "yes",
             "$[5]",
             "vector",
+            "integer",
+            "text",
+            "blob",
         }
 
 
@@ -248,9 +251,13 @@ def _anything(name: str) -> tuple[int, ...]:
 
 def _sample(column: str, place: int) -> object:
     """A value that no other column has, of the type of the column where a mapper looks at it; None for JSON."""
-    if column in {"seq", "last_seq", "token_count", "created_at", "updated_at"}:
+    if column.endswith("seq") or column in {
+        *("token_count", "created_at", "updated_at", "version", "epoch", "tokens_read", "tokens_written"),
+    }:
         return place
+    if column == "stale":
+        return False
     if column in {"role", "visibility"}:
         return "tool" if column == "role" else "agent"
     is_json = column in {"path", "parts", "tool_calls", "metadata", "stale_ranges", "fact_lines"}
-    return None if is_json or column in {"stale", "truncated", "parked"} else column
+    return None if is_json or column in {"truncated", "parked"} else column

@@ -378,7 +378,7 @@ WHERE conversation_id IN (SELECT id FROM wanted)
        OR (CAST(:vector_bytes AS INTEGER) IS NOT NULL AND length(vector) <> CAST(:vector_bytes AS INTEGER)))
 
 -- name: damaged_entries [postgres]
--- Its columns hold what they are declared for.
+-- across groups, as above. Its columns hold what they are declared for.
 SELECT conversation_id FROM search_progress
 WHERE conversation_id IN (SELECT json_array_elements_text(:conversations::json))
   AND (indexed_seq < 0 OR embedded_seq < 0 OR :vector_bytes::bigint < 0)
