@@ -154,6 +154,7 @@ def test_what_was_acknowledged_survives_the_end_of_the_process(talk: Talk, run: 
     assert [each["role"] for each in run("show", "s1", "--json").json["messages"]] == ["user", "assistant"]
 
 
+@pytest.mark.slow
 def test_what_is_typed_edited_or_pasted_arrives_whole(talk: Talk, run: Run) -> None:
     person = talk("s1")
     long = "0123456789" * 1000 + "end"
@@ -201,6 +202,7 @@ def test_every_command_answers_in_a_terminal(talk: Talk, run: Run) -> None:
     assert run("show", "s1", "--json").json["session"]["last_seq"] == 2
 
 
+@pytest.mark.slow
 def test_a_deletion_is_asked_for_refused_and_confirmed(talk: Talk, run: Run) -> None:
     person = talk("s1")
     person.type("hello")
@@ -223,6 +225,7 @@ def test_summary_that_is_made_by_itself_is_told_in_line(talk: Talk) -> None:
     assert "summarised by itself: messages covered 0 → " in printed
 
 
+@pytest.mark.slow
 def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, folder: Path) -> None:
     orders = [make(f"my order number is A-{n}") for n in range(12) for make in (Message.user, Message.assistant)]
     run("import", write_sessions(folder / "f.jsonl", {"s1": orders}), "--no-memory")
@@ -258,6 +261,7 @@ def test_ctrl_c_stops_an_answer_and_keeps_what_was_said(talk: Talk, openai: Fake
     ]
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_the_prompt_leaves_what_is_typed_unsaid(talk: Talk, run: Run) -> None:
     person = talk("s1")
     person.type("hello")
@@ -290,6 +294,7 @@ def test_what_a_model_says_does_not_steer_the_terminal(talk: Talk, openai: FakeO
     assert person.type("/pin 2").count("\u202e") == 0
 
 
+@pytest.mark.slow
 def test_gemini_answers_with_a_key(talk: Talk, folder: Path) -> None:
     with _serving(FakeGemini) as fake:
         fake.script(gemini_speaks("Of ", "course."))
@@ -360,6 +365,7 @@ def test_the_end_of_a_pipe_is_no_confirmation(pipe: Pipe, run: Run) -> None:
     assert run("show", "s1").code == 0
 
 
+@pytest.mark.slow
 def test_bytes_that_are_no_text_are_no_reason_to_end(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "reactor_memory", "chat", "s1"],

@@ -432,6 +432,7 @@ def test_a_short_session_has_nothing_to_summarize(run: Run, talk: None) -> None:
 # -- PostgreSQL ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_context_of_postgresql_is_the_one_of_sqlite(run: Run, orders: None, postgres_dsn: str) -> None:
     run("import", SAMPLE, "--store", postgres_dsn)

@@ -22,6 +22,7 @@ def test_every_answer_is_as_described(role: str, tmp_path: Path) -> None:
     assert found.cases >= LEAST
 
 
+@pytest.mark.slow
 def test_a_few_answers_are_as_described(tmp_path: Path) -> None:
     with opened(f"sqlite:///{tmp_path}/log.db") as app:
         found = run(app, ON_BEHALF, examples=1, scenarios=0)

@@ -60,6 +60,7 @@ async def test_fifty_callers_at_once_agree(url: str) -> None:
         assert [active.session_id for active in await directory.list(USER)] == list(found)
 
 
+@pytest.mark.slow
 async def test_so_do_the_callers_of_two_processes(url: str) -> None:
     async with open_container(Settings(store={"url": url})) as container:
         output = await asyncio.to_thread(_output_of_two, url)
