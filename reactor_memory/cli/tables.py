@@ -233,11 +233,18 @@ def no_memory(messages: int, *, is_on: bool, trigger: int, otherwise: str) -> st
     return otherwise
 
 
+LEAST_KEY, LEAST_VALUE = 9, 16
+"""How wide the columns of a fact are at least: words that are broken are not read."""
+
+
 def facts(found: Sequence[TracedFact], missing: str = NO_FACTS_YET) -> RenderableType:
     """`missing`: why there are no facts, if there are none."""
     if not found:
         return f"no facts: {missing}"
     made = table("message", "about", "what", "value", "kind", "said by", "as it was said", right=("message",))
+    _, _, what, value, kind, _, _ = made.columns
+    what.min_width, value.min_width = LEAST_KEY, LEAST_VALUE
+    kind.no_wrap = True
     for traced in found:
         fact = traced.fact
         marks = "".join([" (failed)" * fact.failed, " (not verified)" * (not fact.verified)])

@@ -9,12 +9,14 @@ from typing import get_args
 import pytest
 
 from reactor_memory.cli.log_lines import LogLine
-from reactor_memory.cli.tables import message_view
+from reactor_memory.cli.tables import facts, message_view
 from reactor_memory.cli.terminal import WIDTH, console
 from reactor_memory.core.context.draft import Freshness
 from reactor_memory.core.context.report import Reason
 from reactor_memory.features.explain import reasons
+from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Fact
 from reactor_memory.text.printable import printable
 
 
@@ -68,3 +70,19 @@ def test_log_line_has_its_fields_and_tracebacks_only_when_verbose() -> None:
     assert quiet.endswith(" WARNING work failed session_id=s1")
     assert "ValueError: broken" in LogLine(verbose=True).format(log_record(failed=True))
     assert "\n" not in LogLine(verbose=True).format(log_record(failed=False))
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 160])
+def test_words_of_facts_are_not_broken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = "I can't eat shellfish, and always write about the delivery of the chair"
+    fact = Fact(
+        anchor="the user #1", key="condition", value=said, category="CONDITION", source_seq=1, said_by="assistant"
+    )
+    console().print(facts([TracedFact(fact=fact, quote=said)]))
+    out = capsys.readouterr().out
+    for word in (*said.replace(",", "").split(), "condition"):
+        assert word in out
+    assert max(map(len, out.splitlines())) <= width
