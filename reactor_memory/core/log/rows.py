@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -100,7 +100,7 @@ def _message_from(row: Row) -> Message:
 
 _ROW = tuple[
     int, str | None, Role, Visibility, str | None, str, str | None, str | None, str | None, str | None, str | None,
-    int | None, str | None, Annotated[int, msgspec.Meta(ge=-62135596800000000, le=253402300799999999)] | None,
+    int | None, str | None, int | None,
 ]  # fmt: skip
 _TEXT = {str}
 
