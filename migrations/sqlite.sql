@@ -210,11 +210,14 @@ CREATE TABLE recall_passages (
     end_at BIGINT NOT NULL, 
     call_seq BIGINT NOT NULL, 
     tokens BIGINT NOT NULL, 
-    terms TEXT NOT NULL, 
+    length BIGINT NOT NULL, 
     CONSTRAINT recall_passages_pkey PRIMARY KEY (place)
-);
+)
+ WITHOUT ROWID;
 
-CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = 'recall_passages', content_rowid = 'place', tokenize = 'ascii', detail = none, columnsize = 0);
+CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = '', tokenize = 'ascii', detail = none, columnsize = 0);
+
+CREATE VIRTUAL TABLE recall_postings USING fts5vocab(recall_terms, instance);
 
 CREATE TABLE pins (
     group_id TEXT NOT NULL, 

@@ -310,18 +310,19 @@ def _recall_ranges() -> None:
 def _recall_passages() -> None:
     """Where passages begin and end, and their terms: no text a second time.
 
-    On SQLite the place of a passage begins with the number of its conversation, and full text keeps no copy of the
-    terms. The terms come ready made, so neither engine takes them apart.
+    On SQLite the place of a passage begins with the number of its conversation, and so does each term. Full text keeps
+    the terms and nothing beside them; what it has to be told to forget, `recall_postings` tells. The terms come ready
+    made, so neither engine takes them apart.
     """
-    columns = [_number(name) for name in ("place", "end_seq", "start_at", "end_at", "call_seq", "tokens")]
+    columns = [_number(name) for name in ("place", "end_seq", "start_at", "end_at", "call_seq", "tokens", "length")]
     if op.get_context().dialect.name == "sqlite":
-        op.create_table(
-            "recall_passages", *columns, _text("terms"), sa.PrimaryKeyConstraint("place", name="recall_passages_pkey")
-        )
+        key = sa.PrimaryKeyConstraint("place", name="recall_passages_pkey")
+        op.create_table("recall_passages", *columns, key, sqlite_with_rowid=False)
         op.execute(
-            "CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = 'recall_passages', content_rowid = 'place', "
-            "tokenize = 'ascii', detail = none, columnsize = 0)"
+            "CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = '', tokenize = 'ascii', detail = none, "
+            "columnsize = 0)"
         )
+        op.execute("CREATE VIRTUAL TABLE recall_postings USING fts5vocab(recall_terms, instance)")
         return
     op.create_table(
         "recall_passages",

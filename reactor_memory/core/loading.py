@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from traceback import format_tb
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -78,6 +77,15 @@ class Loaded(Value, frozen=True, kw_only=True):
     system: str | None = None
 
 
+class Views(NamedTuple):
+    """`context` gives the context of a draft with the turn so far; `moved` the draft whose window has given up about so
+    many tokens for good, None if it stays where it is.
+    """
+
+    context: Callable[[Draft], Awaitable[Context]]
+    moved: Callable[[int], Awaitable[Draft | None]]
+
+
 class Recall(Protocol):
     """Brings back passages that a context does not show. It raises nothing: a load does without it."""
 
@@ -88,10 +96,10 @@ class Recall(Protocol):
         session: Session,
         user_id: str | None,
         draft: Draft,
-        context: Callable[[Sequence[Message]], Awaitable[Context]],
+        views: Views,
     ) -> Draft:
-        """`draft` with what answers `query`, or without one (None) what `current` asks and `draft` does not show; the
-        same draft if there is nothing. `context` gives the context of `draft` with the turn so far.
+        """`draft`, or where its window has to give way the moved one, with what answers `query`, or without one (None)
+        what `current` asks and the draft does not show; the same draft if there is nothing.
         """
         ...
 
@@ -171,24 +179,24 @@ class ContextLoader:
         limits, current_tokens = await in_thread_if_long(
             characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
-        session, draft, _ = await self._drafted(request, limits, current_tokens, keep_layout=keep_layout)
+        rows, brought, draft, _ = await self._drafted(request, limits, current_tokens, keep_layout=keep_layout)
         loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
-        recalled = await self._with_recalled(request, session, loaded)
-        less = recalled.draft.window_gives
-        if not less or request.query is not None:
-            return recalled
-        # the window would give way for this one turn, and be read anew in the next: so it moves now, and stays
-        smaller = msgspec.structs.replace(limits, budget=max(1, limits.budget - less))
-        session, draft, is_moved = await self._drafted(request, smaller, current_tokens, keep_layout=keep_layout)
-        if not is_moved:
-            return recalled
-        return await self._with_recalled(request, session, msgspec.structs.replace(loaded, draft=draft))
+
+        async def moved(less: int) -> Draft | None:
+            # the window would give way for this one turn, and be read anew in the next: so it moves now, and stays
+            smaller = msgspec.structs.replace(limits, budget=max(1, limits.budget - less))
+            if not self._decide(request, smaller, rows, brought, current_tokens, None).moves:
+                return None
+            *_, draft, is_moved = await self._drafted(request, smaller, current_tokens, keep_layout=keep_layout)
+            return draft if is_moved else None
+
+        return await self._with_recalled(request, rows.session, loaded, moved)
 
     async def _drafted(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
-    ) -> tuple[Session | None, Draft, bool]:
-        """The session, what may be shown of it without recall, and whether the window moved for it."""
-        rows, plan = await self._planned(request, limits, current_tokens)
+    ) -> tuple[ContextRows, Brought, Draft, bool]:
+        """What was read, what may be shown of it without recall, and whether the window moved for it."""
+        rows, brought, plan = await self._planned(request, limits, current_tokens)
         if plan.layout is not None and keep_layout:
             await self._keep(request, plan.layout)
         session = rows.session
@@ -197,7 +205,7 @@ class ContextLoader:
             draft = _with_remark(draft, part)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
             draft = await self._posted(draft, session)
-        return session, draft, plan.layout is not None
+        return rows, brought, draft, plan.layout is not None
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         """Like `assemble`, where a long turn holds up nobody else."""
@@ -261,7 +269,7 @@ class ContextLoader:
 
     async def _planned(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int
-    ) -> tuple[ContextRows, Plan]:
+    ) -> tuple[ContextRows, Brought, Plan]:
         """What is derived and damaged is left out, and made again behind the load. Raises `StoreCorruptError` if the
         messages of the session themselves cannot be read.
         """
@@ -279,7 +287,7 @@ class ContextLoader:
 
     async def _without_memory(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery
-    ) -> tuple[ContextRows, Plan]:
+    ) -> tuple[ContextRows, Brought, Plan]:
         """The newest messages: never less than without a memory."""
         try:
             rows = await self._source.read_context(msgspec.structs.replace(query, trigger_message_count=None))
@@ -289,8 +297,9 @@ class ContextLoader:
             raise StoreCorruptError(f"store: {problem}") from None
         if rows.session is not None:
             self._background.messages_saved(request.session_id, rows.session.last_seq)
-        plan = self._decide(request, limits, rows, await self._brought(request, rows), current_tokens, "failed")
-        return rows, msgspec.structs.replace(plan, draft=_with_remark(plan.draft, "memory"), layout=None)
+        brought = await self._brought(request, rows)
+        plan = self._decide(request, limits, rows, brought, current_tokens, "failed")
+        return rows, brought, msgspec.structs.replace(plan, draft=_with_remark(plan.draft, "memory"), layout=None)
 
     def _tell(self, session_id: str, part: str, damage: Exception) -> None:
         frames = "".join(format_tb(damage.__traceback__))
@@ -299,7 +308,7 @@ class ContextLoader:
 
     async def _plan(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery
-    ) -> tuple[ContextRows, Plan]:
+    ) -> tuple[ContextRows, Brought, Plan]:
         rows = await self._source.read_context(query)
         brought = await self._brought(request, rows)
         plan = self._decide(request, limits, rows, brought, current_tokens, None)
@@ -307,11 +316,11 @@ class ContextLoader:
             rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
             plan = self._decide(request, limits, rows, brought, current_tokens, None)
         if plan.missing is None and not plan.wants_older:
-            return rows, plan
+            return rows, brought, plan
         outcome = await self._wait(request.session_id, plan.missing) if plan.missing else None
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
-        return rows, self._decide(request, limits, rows, brought, current_tokens, outcome)
+        return rows, brought, self._decide(request, limits, rows, brought, current_tokens, outcome)
 
     def _is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
         """Whether a short conversation without memory yet loses messages that a posted summary may cover."""
@@ -443,16 +452,27 @@ class ContextLoader:
 
     # -- recall -------------------------------------------------------------------------------------------------
 
-    async def _with_recalled(self, request: LoadRequest, session: Session | None, loaded: Loaded) -> Loaded:
+    async def _with_recalled(
+        self,
+        request: LoadRequest,
+        session: Session | None,
+        loaded: Loaded,
+        moved: Callable[[int], Awaitable[Draft | None]],
+    ) -> Loaded:
         """What was loaded with what answers the query, or what the message to come names and the context does not
         show.
         """
         by_itself = request.query is None and self._strategy.reads_summaries
         if session is None or session.last_seq <= 1 or not (request.query or (by_itself and request.current)):
             return loaded
+
+        def context_of(draft: Draft) -> Awaitable[Context]:
+            return self.context(msgspec.structs.replace(loaded, draft=draft), request.current)
+
+        views = Views(context_of, moved)
         try:
             draft = await self._recall().added(
-                request.query, request.current, session, request.user_id, loaded.draft, partial(self.context, loaded)
+                request.query, request.current, session, request.user_id, loaded.draft, views
             )
         except DAMAGE as damage:
             self._tell(session.session_id, "recall", damage)

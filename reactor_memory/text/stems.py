@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, cast
 
+from reactor_memory.text.caches import memo
 from reactor_memory.text.languages import languages, of_script
 
 _PACKAGE = "reactor_memory.text.snowball"
@@ -65,6 +66,7 @@ def script_of(word: str) -> str:
     return next((script for last, script in _SCRIPTS if place <= last), "")
 
 
+@memo(maxsize=16_384)
 def stems(word: str, language: str | None) -> tuple[str, ...]:
     """What a word of one script, in lower case, is found by: its stem without accents; also that of the word written
     without them, if it is another one.

@@ -21,7 +21,7 @@ from opentelemetry.trace import Span, StatusCode
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.loading import ContextLoader, Loaded
+from reactor_memory.core.loading import ContextLoader, Loaded, Views
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.recall.recaller import Question, Recaller
@@ -155,10 +155,10 @@ class ObservedRecaller(Recaller):
         self._telemetry = telemetry
 
     async def recall(
-        self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context
+        self, question: Question, session: Session, user_id: str | None, draft: Draft, views: Views
     ) -> Draft:
         with self._telemetry.operation("recall", session.session_id) as span:
-            recalled = await super().recall(question, session, user_id, draft, context)
+            recalled = await super().recall(question, session, user_id, draft, views)
             passages = sum(len(block.lines) for block in recalled.blocks_at("last"))
             span.set_attribute("gen_ai.memory.passages", passages)
         self._telemetry.recalled_passages.add(passages)

@@ -19,7 +19,7 @@ OWNED = {
     "overview": {"agent_settings"},
     "pins": {"pins"},
     "posted_summaries": {"posted_summaries"},
-    "recall": {"recall_ranges", "recall_passages", "recall_terms"},
+    "recall": {"recall_ranges", "recall_passages", "recall_terms", "recall_postings"},
     "replay": {"load_records"},
     "responses": {"responses", "response_pieces"},
     "search": {"search_progress", "search_entries", "embeddings"},

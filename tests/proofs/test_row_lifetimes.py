@@ -246,7 +246,8 @@ def tables_of(database: sqlite3.Connection) -> Iterator[tuple[str, Sequence[str]
 def faults_of(table: str, row: dict[str, Any], stored: Stored, history: History) -> Iterator[str]:
     if table not in {"conversations", *ON_RECORD} and "group_id" in row:
         yield from faults_of_owner(table, row, stored)
-    if table == "recall_passages" and row["place"] >> 40 not in stored.indexed:
+    place = {"recall_passages": "place", "recall_postings": "doc"}.get(table)
+    if place and row[place] >> 40 not in stored.indexed:
         yield "belongs to no conversation"
     if row.get("user_id") in history.gone_users and any(row.get(name) for name in OF_USERS):
         yield "belongs to a user who was erased"

@@ -59,6 +59,11 @@ class Plan(Value, frozen=True, kw_only=True):
     wants_summary: bool = False
     wants_older: bool = False
 
+    @property
+    def moves(self) -> bool:
+        """Whether the window moves, as far as what was read tells."""
+        return self.layout is not None or self.missing is not None or self.wants_summary or self.wants_older
+
 
 class Strategy(Protocol):
     """`reads_summaries` says whether a load has to read them at all."""

@@ -15,6 +15,9 @@ MOST_INDENT = 8
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe0e\ufe0f"
 _INVISIBLE = frozenset("\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_UNSEEN = re.compile(f"[{''.join(_INVISIBLE)}\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""What is not seen and counts as printable, variants included."""
+
 _BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹›[][]`~")
 _TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
 _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
@@ -43,6 +46,9 @@ def plain(text: str) -> str:
 
 def visible(text: str) -> str:
     """`text` on one line, composed (NFC), without what is invisible."""
+    line = " ".join(text.split())
+    if line.isprintable() and not _UNSEEN.search(line):
+        return unicodedata.normalize("NFC", line)
     return " ".join(unicodedata.normalize("NFC", "".join(_visible(text))).split())
 
 

@@ -1,14 +1,13 @@
 """The operations on the recall index (`RecallIndex`).
 
-A passage has a place: its message and its piece. On SQLite the row id of its terms is the number of its conversation
-before its place, so that full text reads the passages of one range of one conversation, newest first, and stops where
-it has enough. PostgreSQL keeps the terms behind the key of their conversation: it knows one dictionary for the table.
-Only so many passages are read of each term, so what a search costs does not grow with the conversation.
+A passage has a place: its message and its piece. Each of its terms is kept behind the key of its conversation, so full
+text reads the passages of one conversation, newest first, and stops where it has enough. On SQLite the row id of the
+terms is the number of the conversation before that place, and full text keeps no copy of them. Only so many passages
+are read of each term, so what a search costs does not grow with the conversation.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple, TypeAlias
@@ -21,29 +20,32 @@ from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.recall.indexed_ranges import indexed_ranges, outside
-from reactor_memory.features.recall.ranking import begun_words, best_places, rarity, scored, words_of
+from reactor_memory.features.recall.ranking import begun_words, best_places, rarity, scored
 from reactor_memory.models import BranchRange
 from reactor_memory.models.index_requests import PIECES, IndexAnswer, IndexHit, IndexPart, Passage, RecallQuery
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.text.analyzer import ANALYZER_VERSION, ANY_ENDING
 
-PLACES_OF_A_TERM = 400
+PLACES_OF_A_TERM = 150
 """How many passages that hold a term are looked at: the newest. How many more there are is estimated from where these
-stand.
+stand. Farther back, a common term counts beside a rarer one.
 """
 
-CANDIDATES = 150
-"""How many passages of a range are read: those whose terms weigh most."""
+MAX_RARE = 64
+"""How many of the terms that are looked at whole tell where a common one stands farther back."""
 
-WITH_NEIGHBOURS = 40
-"""Of how many of them the passages beside them are read, too."""
+WITH_NEIGHBOURS = 0.4
+"""Of what share of the passages found those beside them are read, too."""
 
-_KEY_LENGTH = 8
 _NUMBER_BITS = 40
+_BEHIND_KEY, _AFTER_KEY = "\u00aa", "\u00ab"
+"""What follows the number of a conversation before a term: no text keeps the sign. And the next one after it."""
 
-Place: TypeAlias = tuple[int, int]
-"""Which of the parts that are searched, and the place of a passage in its conversation."""
+Place: TypeAlias = int
+"""The place of a passage in its conversation; above `_NUMBER_BITS`, which of the parts that are searched holds it."""
+
+_PLACES: msgspec.json.Decoder[list[int]] = msgspec.json.Decoder(list[int])
 
 
 class _Part(NamedTuple):
@@ -65,9 +67,29 @@ class _Part(NamedTuple):
         return self.base + self.first * PIECES, self.base + (self.last + 1) * PIECES - 1
 
 
+class _Wanted(NamedTuple):
+    """What full text is asked for: a term of a part, or several, between two places as they are stored."""
+
+    at: int
+    asked: str
+    first: int
+    last: int
+
+
+class _Found(NamedTuple):
+    """Where each word stands, by its name, as far as it was looked at; and about how many passages hold it."""
+
+    places: dict[str, list[Place]]
+    counts: dict[str, int]
+
+
 def term_key(conversation_id: str) -> str:
     """What the terms of a conversation begin with. Two conversations may share it: rows are compared by id as well."""
-    return blake2b(conversation_id.encode(), digest_size=_KEY_LENGTH // 2).hexdigest()
+    return blake2b(conversation_id.encode(), digest_size=4).hexdigest()
+
+
+def _key(conversation_id: str, number: int) -> str:
+    return f"{number:x}{_BEHIND_KEY}" if number else term_key(conversation_id)
 
 
 def indexed_until(conversation_id: str) -> Steps[int]:
@@ -104,17 +126,15 @@ def extend(lease: Lease, part: IndexPart) -> Steps[bool]:
     start = indexed[0] if indexed else part.start_seq
     span = {"start_seq": start, "end_seq": part.end_seq, "version": ANALYZER_VERSION}
     [(number,)] = yield Query("store_recall_range", key | span)
-    base = number << _NUMBER_BITS
-    behind = "" if number else term_key(part.conversation_id)
-    yield Batch("insert_recall_passage", [key | _values(passage, base, behind) for passage in part.passages])
-    if part.passages:
-        bounds = {"first": base + part.passages[0].place, "last": base + part.passages[-1].place}
-        yield Query("index_recall_passages", bounds)
+    key_of_terms = _key(part.conversation_id, number)
+    values = [key | _values(passage, number << _NUMBER_BITS, key_of_terms) for passage in part.passages]
+    yield Batch("insert_recall_passage", values)
+    if number:
+        yield Batch("index_recall_passage", values)
     return True
 
 
-def _values(passage: Passage, base: int, behind: str) -> dict[str, Any]:
-    held = [behind + term for term in passage.terms]
+def _values(passage: Passage, base: int, key: str) -> dict[str, Any]:
     return {
         "place": base + passage.place,
         "end_seq": passage.end_seq,
@@ -122,7 +142,8 @@ def _values(passage: Passage, base: int, behind: str) -> dict[str, Any]:
         "end_at": passage.end,
         "call_seq": passage.call_seq,
         "tokens": passage.tokens,
-        "terms": " ".join([behind, *held] if behind else held),
+        "length": len(passage.terms),
+        "terms": " ".join([key + term for term in passage.terms]),
     }
 
 
@@ -137,16 +158,16 @@ def search(query: RecallQuery) -> Steps[IndexAnswer]:
         _Part(part.conversation_id, held[part.conversation_id][2], part.start_seq, part.end_seq or until)
         for part in outside(indexed, (yield from read_archived(query.branch)).cleared)
     ]
-    words, places = query.words, (yield from _places(parts, query.words))
+    places, counts = yield from _looked_up(parts, query.words)
     missing = [name for name in query.begun if name not in places]
     if missing:
-        words = begun_words(words, query.begun, missing)
-        places |= yield from _places(parts, [word for word in words if word[0] in missing])
-    for name, found in places.items():
-        frequencies[name] = _estimated(found, parts)
-    weights = {name: rarity(count, until) for name, count in frequencies.items() if count}
-    best = best_places(places, weights, max(CANDIDATES, query.limit))
-    hits = (yield from _hits(parts, best, words)) if best else []
+        begun = begun_words(query.words, query.begun, missing)
+        more = yield from _looked_up(parts, [word for word in begun if word[0] in missing])
+        places, counts = places | more.places, counts | more.counts
+    frequencies |= counts
+    weights = {name: rarity(counts[name], until) for name in places}
+    best = best_places(places, weights, query.limit)
+    hits = (yield from _hits(parts, best, places)) if best else []
     answer = scored(IndexAnswer(found=tuple(hits), frequencies=frequencies, total=until, indexed_until=until))
     return msgspec.structs.replace(answer, found=answer.found[: query.limit])
 
@@ -158,72 +179,117 @@ def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int, in
     return {row[0]: _checked(*row[1:4]) for row in (yield Query("recall_ranges", values))}
 
 
-def _places(parts: Sequence[_Part], words: Sequence[tuple[str, ...]]) -> Steps[dict[str, list[Place]]]:
-    """Where each of the words stands, newest first in each part, as far as it is looked at."""
+def _looked_up(parts: Sequence[_Part], words: Sequence[tuple[str, ...]]) -> Steps[_Found]:
+    """Where the words stand: of a common one the newest places, and beside the rarer ones the older ones, too."""
     terms = list(dict.fromkeys(term for word in words for term in word))
-    asked: list[tuple[int, str, _Part]] = [(at, term, part) for at, part in enumerate(parts) for term in terms]
-    wanted = [(_asked(term, part), *part.bounds, part.conversation_id) for _, term, part in asked]
-    values = {"terms": to_json(wanted) or "[]", "limit": PLACES_OF_A_TERM}
-    if parts:
-        values["group_id"] = group_of(parts[0].conversation_id)
-    held: dict[str, list[Place]] = {}
-    rows = (yield Query("recall_places", values)) if asked else ()
-    for number, places in rows:
-        at, term, part = asked[int(number)]
+    wanted = [_Wanted(at, _asked(part, [term]), *part.bounds) for at, part in enumerate(parts) for term in terms]
+    found = yield from _read_places(parts, wanted)
+    newest = {(each.at, term): places for each, term, places in zip(wanted, terms * len(parts), found, strict=True)}
+    older = yield from _beside_rare(parts, newest)
+    places: dict[str, list[Place]] = {}
+    counts: dict[str, int] = {}
+    for word in words:
+        its_places: list[Place] = []
+        for at, part in enumerate(parts):
+            here = _merged([newest[at, term] for term in word])
+            counts[word[0]] = counts.get(word[0], 0) + _estimated(here, at, part)
+            its_places += _merged([here, *(older.get((at, term), ()) for term in word)])
+        if its_places:
+            places[word[0]] = its_places
+    return _Found(places, counts)
+
+
+def _beside_rare(
+    parts: Sequence[_Part], newest: Mapping[tuple[int, str], Sequence[Place]]
+) -> Steps[dict[tuple[int, str], Sequence[Place]]]:
+    """Where terms that were not looked at to their end stand beside rarer ones, farther back; beside each
+    other if none is rarer.
+    """
+    wanted: dict[tuple[int, str], _Wanted] = {}
+    for at, part in enumerate(parts):
+        found = {term: places for (its, term), places in newest.items() if its == at and places}
+        common = {term: min(places) for term, places in found.items() if len(places) >= PLACES_OF_A_TERM}
+        rare = [term for term in found if term not in common]
+        for term, oldest in common.items():
+            if beside := (rare or [other for other in common if other != term])[:MAX_RARE]:
+                last = part.base + oldest - (at << _NUMBER_BITS) - 1
+                wanted[at, term] = _Wanted(at, _asked(part, [term], beside), part.bounds[0], last)
+    found_beside = yield from _read_places(parts, tuple(wanted.values()))
+    return dict(zip(wanted, found_beside, strict=True))
+
+
+def _read_places(parts: Sequence[_Part], wanted: Sequence[_Wanted]) -> Steps[list[list[Place]]]:
+    """The newest places of each."""
+    found: list[list[Place]] = [[] for _ in wanted]
+    if not wanted:
+        return found
+    asked = [(each.asked, each.first, each.last, parts[each.at].conversation_id) for each in wanted]
+    values = {
+        "terms": to_json(asked),
+        "limit": PLACES_OF_A_TERM,
+        "group_id": group_of(parts[0].conversation_id),
+    }
+    for number, places in (yield Query("recall_places", values)):
         if places is not None:
-            held.setdefault(term, []).extend((at, place - part.base) for place in json.loads(places))
-    return {word[0]: found for word in words if (found := _of_word(word, held))}
+            at = wanted[int(number)].at
+            less = parts[at].base - (at << _NUMBER_BITS)
+            found[int(number)] = [place - less for place in _PLACES.decode(places)]
+    return found
 
 
-def _asked(term: str, part: _Part) -> str:
-    """A term as the engine is asked for it."""
+def _asked(part: _Part, *needed: Sequence[str]) -> str:
+    """As the engine is asked for passages that hold one term of each of `needed`."""
+    key = _key(part.conversation_id, part.number)
+    by_sqlite = bool(part.number)
+    either, both = (" OR ", " AND ") if by_sqlite else (" | ", " & ")
+    return both.join(f"({either.join(_quoted(key, term, by_sqlite=by_sqlite) for term in terms)})" for terms in needed)
+
+
+def _quoted(key: str, term: str, *, by_sqlite: bool) -> str:
     whole = term.removesuffix(ANY_ENDING)
     is_begun = whole != term
-    if part.number:
-        return f'"{whole}"{" *" * is_begun}'
-    return f"'{term_key(part.conversation_id)}{whole}'{':*' * is_begun}"
+    return f'"{key}{whole}"{" *" * is_begun}' if by_sqlite else f"'{key}{whole}'{':*' * is_begun}"
 
 
-def _of_word(word: tuple[str, ...], held: Mapping[str, list[Place]]) -> list[Place]:
-    found = [held[term] for term in word if held.get(term)]
-    return found[0] if len(found) == 1 else list(dict.fromkeys(place for each in found for place in each))
+def _merged(lists: Sequence[Sequence[Place]]) -> Sequence[Place]:
+    held = [each for each in lists if each]
+    return held[0] if len(held) == 1 else list(dict.fromkeys(place for each in held for place in each))
 
 
-def _estimated(places: Sequence[Place], parts: Sequence[_Part]) -> int:
-    """How many passages hold a word, of which these are the newest of each part."""
-    count = 0
-    for at, part in enumerate(parts):
-        here = [place for which, place in places if which == at]
-        count += len(here)
-        if len(here) >= PLACES_OF_A_TERM:
-            looked_at = part.last - min(here) // PIECES + 1
-            count += max(0, round(len(here) * (part.last - part.first + 1) / max(1, looked_at)) - len(here))
-    return count
+def _estimated(places: Sequence[Place], at: int, part: _Part) -> int:
+    """How many passages of a part hold a word, of which these are the newest."""
+    if len(places) < PLACES_OF_A_TERM:
+        return len(places)
+    looked_at = part.last - (min(places) - (at << _NUMBER_BITS)) // PIECES + 1
+    return max(len(places), round(len(places) * (part.last - part.first + 1) / max(1, looked_at)))
 
 
-def _hits(parts: Sequence[_Part], best: Sequence[Place], words: Sequence[tuple[str, ...]]) -> Steps[list[IndexHit]]:
-    """The passages at these places, and those beside the best of them."""
-    wanted = [(at, parts[at].base + place, parts[at].conversation_id) for at, place in best]
-    near = [(*each, *parts[each[0]].bounds) for each in wanted[:WITH_NEIGHBOURS]]
+def _hits(
+    parts: Sequence[_Part], best: Sequence[Place], places: Mapping[str, Sequence[Place]]
+) -> Steps[list[IndexHit]]:
+    """The passages at the best places, and those beside the best of them, each with the names of the words it holds."""
+    wanted = [
+        (at := place >> _NUMBER_BITS, place - (at << _NUMBER_BITS) + parts[at].base, parts[at].conversation_id)
+        for place in best
+    ]
+    near = [(*each, *parts[each[0]].bounds) for each in wanted[: int(WITH_NEIGHBOURS * len(wanted)) + 1]]
     values = {"group_id": group_of(parts[0].conversation_id), "places": to_json(wanted), "near": to_json(near)}
     rows = yield Query("recall_passages_at", values)
-    hits: list[IndexHit] = []
-    for row in rows:
-        part = parts[int(row[0])]
-        hit = _hit(row, part, words)
-        if hit.passage.end_seq <= part.last:
-            hits.append(hit)
-    return hits
+    by_place = {(row[0] << _NUMBER_BITS) + row[1] - parts[row[0]].base: row for row in rows}
+    names: dict[Place, list[str]] = {place: [] for place in by_place}
+    for name, its_places in places.items():
+        for place in its_places:
+            if place in names:
+                names[place].append(name)
+    return [_hit(row, parts[row[0]], names[place]) for place, row in by_place.items() if row[2] <= parts[row[0]].last]
 
 
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
-_HIT = tuple[Any, int, _Natural, _Natural, _Natural, _Natural, _Natural, str]
+_HIT = tuple[Any, int, _Natural, _Natural, _Natural, _Natural, _Natural, _Natural]
 
 
-def _hit(row: Row, part: _Part, words: Sequence[tuple[str, ...]]) -> IndexHit:
-    _, place, end_seq, start, end, call_seq, tokens, terms = msgspec.convert(tuple(row), _HIT)
-    behind = 0 if part.number else _KEY_LENGTH
-    held = frozenset([term[behind:] for term in terms.split(" ")])
+def _hit(row: Row, part: _Part, names: Sequence[str]) -> IndexHit:
+    _, place, end_seq, start, end, call_seq, tokens, length = msgspec.convert(tuple(row), _HIT)
     seq, piece = divmod(place - part.base, PIECES)
     passage = Passage(
         seq=seq,
@@ -233,9 +299,9 @@ def _hit(row: Row, part: _Part, words: Sequence[tuple[str, ...]]) -> IndexHit:
         end=end,
         call_seq=call_seq,
         tokens=tokens,
-        terms=words_of(held, words),
+        terms=tuple(names),
     )
-    return IndexHit(passage=passage, length=len(held))
+    return IndexHit(passage=passage, length=length)
 
 
 def state_detail(row: Row) -> tuple[str, str]:
@@ -278,6 +344,7 @@ def make_again(session_ids: Iterable[str]) -> Steps[None]:
 
 def _delete(conversation_id: str, number: int, start: int) -> Steps[None]:
     base = number << _NUMBER_BITS
-    values = key_of(conversation_id) | {"first": base + start * PIECES, "last": base + (1 << _NUMBER_BITS) - 1}
-    yield Query("unindex_recall_passages", values)
-    yield Query("delete_recall_passages", values)
+    places = {"first": base + start * PIECES, "last": base + (1 << _NUMBER_BITS) - 1}
+    terms = {"first_term": f"{number:x}{_BEHIND_KEY}", "last_term": f"{number:x}{_AFTER_KEY}"}
+    yield Query("unindex_recall_passages", places | terms)
+    yield Query("delete_recall_passages", key_of(conversation_id) | places)

@@ -48,27 +48,30 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'us
 -- name: insert_recall_passage
 -- `place` begins with the number of the conversation.
 -- across groups
-INSERT INTO recall_passages (place, end_seq, start_at, end_at, call_seq, tokens, terms)
-VALUES (:place, :end_seq, :start_at, :end_at, :call_seq, :tokens, :terms)
+INSERT INTO recall_passages (place, end_seq, start_at, end_at, call_seq, tokens, length)
+VALUES (:place, :end_seq, :start_at, :end_at, :call_seq, :tokens, :length)
 
 -- name: insert_recall_passage [postgres]
-INSERT INTO recall_passages (group_id, conversation_id, place, end_seq, start_at, end_at, call_seq, tokens, terms)
-VALUES (:group_id, :conversation_id, :place, :end_seq, :start_at, :end_at, :call_seq, :tokens,
+INSERT INTO recall_passages
+    (group_id, conversation_id, place, end_seq, start_at, end_at, call_seq, tokens, length, terms)
+VALUES (:group_id, :conversation_id, :place, :end_seq, :start_at, :end_at, :call_seq, :tokens, :length,
         array_to_tsvector(string_to_array(:terms, ' ')))
 
--- name: index_recall_passages
+-- name: index_recall_passage
 -- across groups
-INSERT INTO recall_terms (rowid, terms) SELECT place, terms FROM recall_passages WHERE place BETWEEN :first AND :last
+INSERT INTO recall_terms (rowid, terms) VALUES (:place, :terms)
 
--- name: index_recall_passages [postgres]
+-- name: index_recall_passage [postgres]
 -- across groups
 SELECT 1
 
 -- name: unindex_recall_passages
--- What the full text forgets has to be told to it in the same words.
+-- What the full text forgets has to be told to it in the same words: those of a conversation stand between two words.
 -- across groups
 INSERT INTO recall_terms (recall_terms, rowid, terms)
-SELECT 'delete', place, terms FROM recall_passages WHERE place BETWEEN :first AND :last
+SELECT 'delete', doc, group_concat(term, ' ') FROM recall_postings
+WHERE term >= :first_term AND term < :last_term AND doc BETWEEN :first AND :last
+GROUP BY doc
 
 -- name: unindex_recall_passages [postgres]
 -- across groups
@@ -83,8 +86,8 @@ DELETE FROM recall_passages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND place BETWEEN :first AND :last
 
 -- name: recall_places
--- `terms` is JSON: lists of a term, and the first and the last place where it counts. Where each stands, newest first, at
--- most `limit` of them, as JSON.
+-- `terms` is JSON: lists of a term, or of what the engine takes for several, and the first and the last place where it
+-- counts. Where each stands, newest first, at most `limit` of them, as JSON.
 -- across groups
 SELECT wanted.key,
        (SELECT json_group_array(place) FROM (
@@ -121,7 +124,7 @@ WITH wanted AS (
             WHERE place > json_extract(value, '$[1]') AND place <= json_extract(value, '$[4]'))
     FROM json_each(:near)
 )
-SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, terms
+SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, length
 FROM wanted JOIN recall_passages USING (place)
 
 -- name: recall_passages_at [postgres]
@@ -143,7 +146,7 @@ WITH wanted AS (
            value ->> 2
     FROM json_array_elements(:near::json)
 )
-SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, array_to_string(tsvector_to_array(terms), ' ')
+SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, length
 FROM wanted JOIN recall_passages USING (conversation_id, place)
 WHERE group_id = :group_id
 

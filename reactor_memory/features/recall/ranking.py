@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import nlargest
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -119,12 +120,11 @@ def _score(hit: IndexHit, weights: Mapping[str, float], usual: float) -> float:
     return hit.similarity + matched(hit.passage.terms, weights) * (K1 + 1) / (1 + norm)
 
 
-def best_places(
-    places: Mapping[str, Sequence[tuple[int, int]]], weights: Mapping[str, float], limit: int
-) -> list[tuple[int, int]]:
+def best_places(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], limit: int) -> list[int]:
     """The places whose words weigh most together; of equals the later ones."""
-    totals: dict[tuple[int, int], float] = {}
+    totals: dict[int, float] = {}
     for name, its_places in places.items():
+        weight = weights[name]
         for place in its_places:
-            totals[place] = totals.get(place, 0.0) + weights[name]
-    return sorted(totals, key=lambda place: (-totals[place], -place[1]))[:limit]
+            totals[place] = totals.get(place, 0.0) + weight
+    return [place for _, place in nlargest(limit, zip(totals.values(), totals, strict=True))]

@@ -7,7 +7,7 @@ found, never the load.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import anyio
@@ -41,6 +41,7 @@ from reactor_memory.text.analyzer import WHOLE, QueryWord, beginnings, query_wor
 from reactor_memory.text.asking import asks
 
 if TYPE_CHECKING:
+    from reactor_memory.core.loading import Views
     from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,8 @@ IN_THREAD_MESSAGES = 100
 IN_THREAD_CHARACTERS = 30_000
 """From so many on they are searched in a thread: other loads go on meanwhile."""
 
-FOUND = 200
-"""How much of what an index finds is looked at."""
+MOST_FOUND, LEAST_FOUND, TOKENS_OF_FOUND = 200, 60, 40
+"""How much of what an index finds is looked at: about twice the passages that the budget holds."""
 
 MAX_QUERY_WORDS = 48
 
@@ -131,21 +132,29 @@ class Recaller:
         session: Session,
         user_id: str | None,
         draft: Draft,
-        context: Callable[[Sequence[Message]], Awaitable[Context]],
+        views: Views,
     ) -> Draft:
         """As `Recall.added`."""
         question = question_of(query, current, self._options.default)
-        if question is None:
-            return draft
-        return await self.recall(question, session, user_id, draft, await context(current))
+        return draft if question is None else await self.recall(question, session, user_id, draft, views)
 
     async def recall(
-        self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context
+        self, question: Question, session: Session, user_id: str | None, draft: Draft, views: Views
     ) -> Draft:
-        """`draft` with what was recalled. `context` is what it looks like without."""
+        """`draft` with what was recalled, or the one whose window moved for it."""
         try:
             with anyio.fail_after(self._options.seconds):
-                return await self._recalled(question, session, user_id, draft, context)
+                context = await views.context(draft)
+                findings = await self._findings(
+                    question, session, user_id, draft, limit=_limit_of(context.report.budget)
+                )
+                recalled = await self._recalled(question, findings, session, user_id, draft, context)
+                if not recalled.window_gives or question.is_explicit:
+                    return recalled
+                moved = await views.moved(recalled.window_gives)
+                if moved is None:
+                    return recalled
+                return await self._recalled(question, findings, session, user_id, moved, await views.context(moved))
         except Exception as error:  # an index is anybody's code, and a load does without it
             log.warning("nothing recalled", extra={"session_id": session.session_id, "reason": type(error).__name__})
             return draft
@@ -154,7 +163,7 @@ class Recaller:
         """The passages that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
         nothing = Draft(strategy="search", session_id=session.session_id)
         question = Question(text=text, words=words_to_find(text), is_explicit=True)
-        findings = await self._findings(question, session, user_id, nothing, limit)
+        findings = await self._findings(question, session, user_id, nothing, limit=limit)
         best = [hit for hit in findings.found if hit.passage.terms or hit.similarity][:limit]
         ranges = joined_ranges(needed(best))
         messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
@@ -166,9 +175,14 @@ class Recaller:
         )
 
     async def _recalled(
-        self, question: Question, session: Session, user_id: str | None, draft: Draft, context: Context
+        self,
+        question: Question,
+        findings: IndexAnswer,
+        session: Session,
+        user_id: str | None,
+        draft: Draft,
+        context: Context,
     ) -> Draft:
-        findings = await self._findings(question, session, user_id, draft)
         weights = rarities(findings)
         shown = shown_whole(context)
         why = BY_QUERY
@@ -220,7 +234,7 @@ class Recaller:
         return Room(most=most, free=free + gives, memory=gives)
 
     async def _findings(
-        self, question: Question, session: Session, user_id: str | None, draft: Draft, limit: int = FOUND
+        self, question: Question, session: Session, user_id: str | None, draft: Draft, *, limit: int
     ) -> IndexAnswer:
         query = RecallQuery(
             session_id=session.session_id,
@@ -253,6 +267,10 @@ class Recaller:
 
     def _cost(self, message: Message) -> int:
         return self._counter.of(message) + self._options.overhead
+
+
+def _limit_of(budget: int) -> int:
+    return min(MOST_FOUND, max(LEAST_FOUND, budget // TOKENS_OF_FOUND))
 
 
 def question_of(query: str | None, current: Sequence[Message], default: str = "question") -> Question | None:
@@ -301,7 +319,8 @@ def shown_whole(context: Context) -> frozenset[int]:
 
 
 def is_shown(hit: IndexHit, shown: frozenset[int]) -> bool:
-    return all(seq in shown for seq in range(hit.passage.seq, hit.passage.end_seq + 1))
+    seq, last = hit.passage.seq, hit.passage.end_seq
+    return seq in shown and (seq == last or shown.issuperset(range(seq + 1, last + 1)))
 
 
 def texts_of(context: Context, draft: Draft) -> Iterator[str]:

@@ -70,5 +70,5 @@ def test_two_parts_find_what_one_finds(log: list[Message], cut: int, query: list
 
 
 def test_the_best_places_weigh_most_and_are_the_newest() -> None:
-    places = {"rare": [(0, 5)], "common": [(0, 9), (0, 5), (0, 1)]}
-    assert best_places(places, {"rare": 5.0, "common": 1.0}, 2) == [(0, 5), (0, 9)]
+    places = {"rare": [5], "common": [9, 5, 1]}
+    assert best_places(places, {"rare": 5.0, "common": 1.0}, 2) == [5, 9]
