@@ -69,12 +69,15 @@ class LoadingOptions(Value, frozen=True, kw_only=True):
 
 
 class Loaded(Value, frozen=True, kw_only=True):
-    """A draft with its limits: what a context is made of, again and again while a turn goes on."""
+    """A draft with its limits: what a context is made of, again and again while a turn goes on. `first` is the one that
+    was made already, with the turn so far.
+    """
 
     draft: Draft
     limits: ContextLimits
     counter: MessageCounter
     system: str | None = None
+    first: Context | None = None
 
 
 class Views(NamedTuple):
@@ -208,7 +211,9 @@ class ContextLoader:
         return rows, brought, draft, plan.layout is not None
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
-        """Like `assemble`, where a long turn holds up nobody else."""
+        """Like `assemble`, where a long turn holds up nobody else; the first of the turn may be there already."""
+        if loaded.first is not None:
+            return loaded.first
         characters = characters_of(current, loaded.system)
         return await in_thread_if_long(characters, lambda: self.assemble(loaded, current))
 
@@ -466,8 +471,12 @@ class ContextLoader:
         if session is None or session.last_seq <= 1 or not (request.query or (by_itself and request.current)):
             return loaded
 
-        def context_of(draft: Draft) -> Awaitable[Context]:
-            return self.context(msgspec.structs.replace(loaded, draft=draft), request.current)
+        made: tuple[Draft, Context] | None = None
+
+        async def context_of(draft: Draft) -> Context:
+            nonlocal made
+            made = draft, await self.context(msgspec.structs.replace(loaded, draft=draft), request.current)
+            return made[1]
 
         views = Views(context_of, moved)
         try:
@@ -477,7 +486,8 @@ class ContextLoader:
         except DAMAGE as damage:
             self._tell(session.session_id, "recall", damage)
             draft = _with_remark(loaded.draft, "recall")
-        return loaded if draft is loaded.draft else msgspec.structs.replace(loaded, draft=draft)
+        first = made[1] if made and made[0] is draft else None
+        return msgspec.structs.replace(loaded, draft=draft, first=first)
 
 
 def _with_leading(draft: Draft, leading: Sequence[Message]) -> Draft:

@@ -37,6 +37,7 @@ BESIDE: Mapping[str, str] = {
 MOST = 10_000_000
 """Of the slider, in tokens."""
 
+NOT_ASKED = "recall: not asked, the message is no question and names no identifier"
 BAR = 1000
 _HEAD_LINES = 2
 """With which every block of memory begins: its title, and that it is data."""
@@ -114,6 +115,7 @@ async def context_page(
         "json": as_json(view, form),
         "left_out": list(left_out(view.report)) if view.report else [],
         "freshness": _freshness(view.report),
+        "notes": notes(view.report, message) if view.report else (),
         "taken": await _take_last(studio, session, view) if beside == "take_last" else None,
     }
     part = "context" if request.headers.get("x-fragment") == "context" else None
@@ -146,6 +148,12 @@ async def _before(studio: Studio, session: Session, seq: int | None, view: View)
     if seq is None:
         return None
     return await studio.memory.replay(session.session_id, seq=seq, user_id=session.owner_id, budget=view.budget)
+
+
+def notes(report: ContextReport, message: str) -> tuple[str, ...]:
+    """What the report remarks, and why the message brought nothing back where that was not even tried."""
+    is_told = not message.strip() or any(remark.startswith("recall") for remark in report.remarks)
+    return report.remarks if is_told else (*report.remarks, NOT_ASKED)
 
 
 def _freshness(report: ContextReport | None) -> str:

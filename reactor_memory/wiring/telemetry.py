@@ -138,6 +138,10 @@ class ObservedLoader(ContextLoader):
     async def from_history(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         return self._given_out(await super().from_history(request, history))
 
+    async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
+        context = await super().context(loaded, current)
+        return context if loaded.first is None else self._given_out(context)
+
     def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         context = super().assemble(loaded, current)
         return context if self._loading.get() else self._given_out(context)

@@ -266,6 +266,19 @@ def test_provider_json_is_what_the_library_gives(browser: httpx.Client) -> None:
     assert "&#34;content&#34;: &#34;Well?&#34;" in page
 
 
+@each_row(
+    ("message", "note"),
+    [
+        ("What+was+my+order+number%3F", "recall: "),
+        ("Thanks%2C+fine.", "recall: not asked"),
+        ("Is+QX-3+paid%3F", "recall: "),
+    ],
+)
+def test_a_context_says_what_recall_did(browser: httpx.Client, message: str, note: str) -> None:
+    assert note in browser.get(f"/context?id=trip&budget=250&message={message}").text
+    assert "recall: " not in browser.get("/context?id=trip&budget=250").text
+
+
 def test_an_act_waits_until_it_is_confirmed(writer: httpx.Client) -> None:
     form = from_page(writer, {"id": "trip", "act": "erase", "seq": "3"})
     asked = writer.post("/session/act", data=form)

@@ -49,6 +49,19 @@ from tests.scenes.tables import each_row
         "何時でした？",
         "أين؟",
         "Book like last time please",
+        "List all singer names in concerts in year 2014.",
+        "Find the first name and age of students who have a pet",
+        "Thanks. Show the invoices of May",
+        "Give me the address of the dentist.",
+        "Zeig mir die Rechnungen vom Mai",
+        "Donne-moi le numéro du dossier",
+        "Dime la dirección del hotel",
+        "Wypisz wszystkie zamówienia",
+        "Покажи адрес гостиницы",
+        "Bana otelin adresini göster",
+        "列出所有订单",
+        "ホテルの住所を教えて",
+        "호텔 주소 알려줘",
     ],
 )
 def test_questions_and_what_points_back(text: str) -> None:
@@ -80,6 +93,10 @@ def test_questions_and_what_points_back(text: str) -> None:
         "شكرا جزيلا",
         "תודה רבה",
         "धन्यवाद",
+        "No, that is all. Thank you again for your help",
+        "Moments like these remind us how important friends are",
+        "I remember the gorgeous lake in the mountains",
+        "Find me a restaurant in San Jose",
     ],
 )
 def test_statements(text: str) -> None:

@@ -42,6 +42,9 @@ MATCHED_SHARE = 0.25
 _TOKEN = re.compile(r"[\w#][\w.+@/:#-]*+")
 _LENGTHS = range(3, 81)
 _DIGITS = re.compile(r"\d.*\d.*\d")
+_MEASURE = re.compile(r"\d{1,2}[^\W\d_]+")
+"""A day, an hour or an amount with its ending or its unit (``13th``, ``5pm``, ``20km``) names nothing."""
+
 _FEW_LETTERS = 2
 
 
@@ -64,7 +67,7 @@ def _is_identifier(word: str) -> bool:
         return True
     letters = sum(map(str.isalpha, word))
     if any(map(str.isdigit, word)):
-        return bool(_DIGITS.search(word)) or (letters >= _FEW_LETTERS and not word.isalpha())
+        return bool(_DIGITS.search(word)) or (letters >= _FEW_LETTERS and not _MEASURE.fullmatch(word))
     return letters >= _FEW_LETTERS and ("_" in word or "/" in word or _is_camel(word) or _is_file(word))
 
 
@@ -74,7 +77,9 @@ def _is_camel(word: str) -> bool:
 
 def _is_file(word: str) -> bool:
     stem, dot, ending = word.rpartition(".")
-    return bool(dot) and len(stem) > 1 and 1 < len(ending) <= 5 and ending.isascii() and ending.isalnum()
+    if not dot or len(stem) < _FEW_LETTERS or stem.endswith(".") or ending.istitle():  # what follows a sentence
+        return False
+    return 1 < len(ending) <= 5 and ending.isascii() and ending.isalnum()
 
 
 def verdict(

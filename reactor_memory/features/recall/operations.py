@@ -32,8 +32,8 @@ PLACES_OF_A_TERM = 150
 stand. Farther back, a common term counts beside a rarer one.
 """
 
-MAX_RARE = 64
-"""How many of the terms that are looked at whole tell where a common one stands farther back."""
+MAX_COMMON, MAX_RARE = 2, 16
+"""How many common terms, the rarest of them, are looked for farther back, and beside how many rarer ones."""
 
 WITH_NEIGHBOURS = 0.4
 """Of what share of the passages found those beside them are read, too."""
@@ -208,11 +208,12 @@ def _beside_rare(
     wanted: dict[tuple[int, str], _Wanted] = {}
     for at, part in enumerate(parts):
         found = {term: places for (its, term), places in newest.items() if its == at and places}
-        common = {term: min(places) for term, places in found.items() if len(places) >= PLACES_OF_A_TERM}
-        rare = [term for term in found if term not in common]
-        for term, oldest in common.items():
+        reach = {term: min(places) for term, places in found.items() if len(places) >= PLACES_OF_A_TERM}
+        common = sorted(reach, key=lambda term: reach[term])[:MAX_COMMON]
+        rare = [term for term in found if term not in reach]
+        for term in common:
             if beside := (rare or [other for other in common if other != term])[:MAX_RARE]:
-                last = part.base + oldest - (at << _NUMBER_BITS) - 1
+                last = part.base + reach[term] - (at << _NUMBER_BITS) - 1
                 wanted[at, term] = _Wanted(at, _asked(part, [term], beside), part.bounds[0], last)
     found_beside = yield from _read_places(parts, tuple(wanted.values()))
     return dict(zip(wanted, found_beside, strict=True))

@@ -163,37 +163,22 @@ INSERT INTO recall_terms (recall_terms, rank) VALUES ('merge', -500)
 -- name: merge_index [postgres]
 -- across groups
 SELECT 1
--- name: turns_of_messages
--- `places` is JSON: lists of conversation and seq, first and last seq of the part of the branch that holds it, and
--- `hidden_until` as in `messages_oldest_first`. A posted summary comes back in no turn.
-SELECT message.conversation_id, message.seq,
-       COALESCE((SELECT seq FROM messages
-                 WHERE group_id = :group_id AND conversation_id = message.conversation_id AND role = 'user'
-                   AND seq >= json_extract(place.value, '$[2]') AND seq <= message.seq
-                 ORDER BY seq DESC LIMIT 1), json_extract(place.value, '$[2]')),
-       COALESCE((SELECT seq - 1 FROM messages
-                 WHERE group_id = :group_id AND conversation_id = message.conversation_id AND role = 'user'
-                   AND seq > message.seq AND seq <= json_extract(place.value, '$[3]')
-                 ORDER BY seq LIMIT 1), json_extract(place.value, '$[3]'))
+
+-- name: messages_in_view
+-- `places` is JSON: lists of conversation and seq, and `hidden_until` as in `messages_oldest_first`. A posted summary is no
+-- answer.
+SELECT message.conversation_id, message.seq
 FROM json_each(:places) AS place
 CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = json_extract(place.value, '$[0]')
   AND message.seq = json_extract(place.value, '$[1]') AND message.role <> 'summary'
   AND (message.state IS NULL
-       OR (message.state IN ('archived', 'cleared') AND message.archived_until > json_extract(place.value, '$[4]')))
+       OR (message.state IN ('archived', 'cleared') AND message.archived_until > json_extract(place.value, '$[2]')))
 
--- name: turns_of_messages [postgres]
-SELECT message.conversation_id, message.seq,
-       COALESCE((SELECT seq FROM messages
-                 WHERE group_id = :group_id AND conversation_id = message.conversation_id AND role = 'user'
-                   AND seq >= (place ->> 2)::bigint AND seq <= message.seq
-                 ORDER BY seq DESC LIMIT 1), (place ->> 2)::bigint),
-       COALESCE((SELECT seq - 1 FROM messages
-                 WHERE group_id = :group_id AND conversation_id = message.conversation_id AND role = 'user'
-                   AND seq > message.seq AND seq <= (place ->> 3)::bigint
-                 ORDER BY seq LIMIT 1), (place ->> 3)::bigint)
+-- name: messages_in_view [postgres]
+SELECT message.conversation_id, message.seq
 FROM json_array_elements(:places::json) AS place
 CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = place ->> 0 AND message.seq = (place ->> 1)::bigint
   AND message.role <> 'summary'
-  AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (place ->> 4)::bigint))
+  AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (place ->> 2)::bigint))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import anyio
@@ -107,6 +108,14 @@ class Room(NamedTuple):
     memory: int
 
 
+class Choice(NamedTuple):
+    """The passages that come back, best first, why, or why none, and what they may take."""
+
+    hits: Sequence[IndexHit]
+    why: str
+    room: Room = Room(0, 0, 0)
+
+
 class Recaller:
     """Adds to a draft what answers the question of a load."""
 
@@ -148,13 +157,17 @@ class Recaller:
                 findings = await self._findings(
                     question, session, user_id, draft, limit=_limit_of(context.report.budget)
                 )
-                recalled = await self._recalled(question, findings, session, user_id, draft, context)
-                if not recalled.window_gives or question.is_explicit:
-                    return recalled
-                moved = await views.moved(recalled.window_gives)
-                if moved is None:
-                    return recalled
-                return await self._recalled(question, findings, session, user_id, moved, await views.context(moved))
+                bring = partial(self._with_chosen, question, findings, session, user_id)
+                base, choice = draft, self._chosen(question, findings, draft, context)
+                recalled = await bring(base, choice)
+                if recalled.window_gives and not question.is_explicit:
+                    moved = await views.moved(recalled.window_gives)
+                    if moved is not None:
+                        base, context = moved, await views.context(moved)
+                        choice = self._chosen(question, findings, base, context)
+                        recalled = await bring(base, choice)
+                again = self._chosen(question, findings, base, context, await _gone(context, recalled, views))
+                return recalled if again.hits == choice.hits else await bring(base, again)
         except Exception as error:  # an index is anybody's code, and a load does without it
             log.warning("nothing recalled", extra={"session_id": session.session_id, "reason": type(error).__name__})
             return draft
@@ -174,39 +187,50 @@ class Recaller:
             if line
         )
 
-    async def _recalled(
+    def _chosen(
+        self,
+        question: Question,
+        findings: IndexAnswer,
+        draft: Draft,
+        context: Context,
+        gone: frozenset[int] = frozenset(),
+    ) -> Choice:
+        """What comes back beside `context`. Messages that are `gone` leave it for that, and count as hidden."""
+        shown = shown_whole(context)
+        why = BY_QUERY
+        if not question.is_explicit and self._options.default != "always":
+            decided = decide(question, findings, rarities(findings), shown, texts_of(context, draft))
+            why = IN_WORDS[decided]
+            if decided not in FIRES:
+                return Choice((), why)
+        room = self._room(question, context)
+        cliff = CLIFF if question.is_explicit else DEFAULT_CLIFF
+        hits = chosen_hits(findings.found, shown - gone, context, room, cliff=cliff, count=self._cost)
+        return Choice(hits, why if hits else IN_WORDS["nothing found"], room)
+
+    async def _with_chosen(
         self,
         question: Question,
         findings: IndexAnswer,
         session: Session,
         user_id: str | None,
         draft: Draft,
-        context: Context,
+        choice: Choice,
     ) -> Draft:
-        weights = rarities(findings)
-        shown = shown_whole(context)
-        why = BY_QUERY
-        if not question.is_explicit and self._options.default != "always":
-            decided = decide(question, findings, weights, shown, texts_of(context, draft))
-            why = IN_WORDS[decided]
-            if decided not in FIRES:
-                return with_remark(draft, why)
-        room = self._room(question, context)
-        cliff = CLIFF if question.is_explicit else DEFAULT_CLIFF
-        chosen = chosen_hits(findings.found, shown, context, room, cliff=cliff, count=self._cost)
-        ranges = joined_ranges(needed(chosen))
-        messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
+        if not choice.hits:
+            return with_remark(draft, choice.why)
+        messages = await self._messages.read_ranges(session.session_id, user_id, joined_ranges(needed(choice.hits)))
         if is_short(messages):
-            lines, tokens = self._written(chosen, messages)
+            lines, tokens = self._written(choice.hits, messages)
         else:
-            lines, tokens = await anyio.to_thread.run_sync(self._written, chosen, messages)
+            lines, tokens = await anyio.to_thread.run_sync(self._written, choice.hits, messages)
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
         for block in draft.blocks_at("memory") if question.is_explicit else ():
-            draft = with_block(draft, answering_first(block, weights))
+            draft = with_block(draft, answering_first(block, rarities(findings)))
         draft = with_block(draft, Block(frame=RECALLED, lines=lines, tokens=tokens))
-        window_gives = max(0, tokens - room.free)
-        return with_remark(replace(draft, memory_gives=room.memory, window_gives=window_gives), why)
+        window_gives = max(0, tokens - choice.room.free)
+        return with_remark(replace(draft, memory_gives=choice.room.memory, window_gives=window_gives), choice.why)
 
     def _written(self, chosen: Sequence[IndexHit], messages: Sequence[Message]) -> tuple[tuple[BlockLine, ...], int]:
         """The lines, and what their block costs as a message."""
@@ -316,6 +340,13 @@ def shown_whole(context: Context) -> frozenset[int]:
     for entry in context.report.clamped:
         shown.difference_update(range(entry.first, entry.last + 1))
     return frozenset(shown)
+
+
+async def _gone(context: Context, recalled: Draft, views: Views) -> frozenset[int]:
+    """The messages that the window gives up for what comes back: how many, only its context tells."""
+    if not recalled.window_gives:
+        return frozenset()
+    return shown_whole(context) - shown_whole(await views.context(recalled))
 
 
 def is_shown(hit: IndexHit, shown: frozenset[int]) -> bool:

@@ -23,10 +23,9 @@ class NearQuery(Value, frozen=True, kw_only=True):
 
 
 class Near(Value, frozen=True, kw_only=True):
-    """A message, the first and last one of its turn, and how alike it is (cosine)."""
+    """A message, and how alike it is (cosine)."""
 
     seq: int
-    turn: tuple[int, int]
     similarity: float
 
 

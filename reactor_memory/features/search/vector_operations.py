@@ -23,12 +23,7 @@ def nearest_in_branch(query: NearQuery) -> Steps[tuple[Near, ...]]:
     if not similarities:
         return ()
     ends = {part.conversation_id: LAST_SEQ if part.end_seq is None else part.end_seq for part in query.branch}
-    by_id = {part.conversation_id: part for part in parts}
-    places = [
-        (held_by, seq, by_id[held_by].start_seq, by_id[held_by].end_seq, ends[held_by]) for held_by, seq in similarities
-    ]
-    rows = yield Query("turns_of_messages", {"group_id": parts[0].group_id, "places": to_json(places)})
-    found = (
-        Near(seq=seq, turn=(start, end), similarity=similarities[held_by, seq]) for held_by, seq, start, end in rows
-    )
+    places = [(held_by, seq, ends[held_by]) for held_by, seq in similarities]
+    rows = yield Query("messages_in_view", {"group_id": parts[0].group_id, "places": to_json(places)})
+    found = (Near(seq=seq, similarity=similarities[held_by, seq]) for held_by, seq in rows)
     return tuple(sorted(found, key=lambda near: (-near.similarity, -near.seq)))

@@ -37,7 +37,7 @@ QUERY = RecallQuery(
 
 
 def near(seq: int, similarity: float) -> Near:
-    return Near(seq=seq, turn=(seq, seq + 1), similarity=similarity)
+    return Near(seq=seq, similarity=similarity)
 
 
 def scores(findings: IndexAnswer) -> dict[int, float]:
