@@ -276,13 +276,17 @@ def _hits(
     near = [(*each, *parts[each[0]].bounds) for each in wanted[: int(WITH_NEIGHBOURS * len(wanted)) + 1]]
     values = {"group_id": group_of(parts[0].conversation_id), "places": to_json(wanted), "near": to_json(near)}
     rows = yield Query("recall_passages_at", values)
-    by_place = {(row[0] << _NUMBER_BITS) + row[1] - parts[row[0]].base: row for row in rows}
+    by_place: dict[Place, Row] = {}
+    for row in rows:
+        at = int(row[0])
+        by_place[(at << _NUMBER_BITS) + int(row[1]) - parts[at].base] = row
     names: dict[Place, list[str]] = {place: [] for place in by_place}
     for name, its_places in places.items():
         for place in its_places:
             if place in names:
                 names[place].append(name)
-    return [_hit(row, parts[row[0]], names[place]) for place, row in by_place.items() if row[2] <= parts[row[0]].last]
+    found = [(place, row, parts[place >> _NUMBER_BITS]) for place, row in by_place.items()]
+    return [_hit(row, part, names[place]) for place, row, part in found if row[2] <= part.last]
 
 
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
