@@ -144,6 +144,7 @@ def _text(arguments: Any) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 @pytest.mark.skipif(development() is None, reason="the development data do not lie beside the repository")
 async def test_a_question_shows_no_less_of_the_development_data() -> None:
     """All but one in a hundred: what leaves the window competes with what comes back, and may be outranked by it."""
