@@ -275,7 +275,7 @@ async def test_a_damaged_layout_is_named(path: Path, column: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE recall_passages SET terms = ?",
+        "UPDATE recall_passages SET length = ?",
         "UPDATE recall_passages SET end_seq = ?",
         "UPDATE recall_ranges SET end_seq = ?",
         "UPDATE recall_ranges SET number = ?",
