@@ -258,6 +258,8 @@ class SyncFacts(_Waited):
     trace = _waiting(Facts.trace)
     correct = _waiting(Facts.correct)
     retract = _waiting(Facts.retract)
+    mute = _waiting(Facts.mute)
+    unmute = _waiting(Facts.unmute)
     segments = _waiting(Facts.segments)
     rebuild = _waiting(Facts.rebuild)
 

@@ -40,6 +40,7 @@ commands = LazyGroup(
         "facts": Lazy("reactor_memory.cli.memory:facts", "Print the facts that were found in a session."),
         "correct": Lazy("reactor_memory.cli.correct:correct", "Say what a fact of a session really is."),
         "retract": Lazy("reactor_memory.cli.correct:retract", "Say that a fact of a session is none."),
+        "mute": Lazy("reactor_memory.cli.correct:mute", "Let no context say anything about a thing."),
         "pin": Lazy("reactor_memory.cli.pins:pin", "Keep a message or a fact in every context."),
         "unpin": Lazy("reactor_memory.cli.pins:unpin", "Take a pin back."),
         "pins": Lazy("reactor_memory.cli.pins:pins", "List what is pinned in a session."),

@@ -1,11 +1,16 @@
-"""`correct` and `retract`."""
+"""`correct`, `retract` and `mute`."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.session_names import SessionCommand
+
+if TYPE_CHECKING:
+    from reactor_memory.models.ledger import Category
 
 fact_option = click.option(
     "--fact", type=(str, str), required=True, metavar="ANCHOR KEY", help="A fact, as `facts --json` names it."
@@ -38,3 +43,20 @@ async def retract(invocation: Invocation, fact: tuple[str, str]) -> None:
     async with invocation.memory() as memory:
         await memory.facts.retract(invocation.session_id, fact=fact, user_id=invocation.user_id)
     invocation.show({"retracted": fact}, lambda: "retracted")
+
+
+@click.command(cls=SessionCommand)
+@click.option("--anchor", metavar="ANCHOR", help="A thing, as `facts --json` names it.")
+@click.option("--category", metavar="CATEGORY", help="A kind of facts, such as DECISION.")
+@click.option("--undo", is_flag=True, help="Say it again.")
+@with_common_options
+async def mute(invocation: Invocation, anchor: str | None, category: Category | None, undo: bool) -> None:
+    """Let no context of a session say anything about a thing, or of a category, also after later messages.
+
+    `facts --all` shows what is muted.
+    """
+    async with invocation.memory() as memory:
+        act = memory.facts.unmute if undo else memory.facts.mute
+        changed = await act(invocation.session_id, anchor=anchor, category=category, user_id=invocation.user_id)
+    done = "not muted any more" if undo else "muted"
+    invocation.show({"muted": not undo, "changed": changed}, lambda: done if changed else f"was {done} before")

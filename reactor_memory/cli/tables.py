@@ -207,6 +207,7 @@ def fact_value(traced: TracedFact) -> JsonObject:
         "quote": traced.quote,
         "successor": traced.successor,
         "retracted": traced.retracted,
+        "muted": traced.muted,
     }
 
 
@@ -249,6 +250,7 @@ def facts(found: Sequence[TracedFact], missing: str = NO_FACTS_YET) -> Renderabl
         fact = traced.fact
         marks = "".join([" (failed)" * fact.failed, " (not verified)" * (not fact.verified)])
         marks += " (corrected by a person)" * fact.amended + " (retracted by a person)" * traced.retracted
+        marks += " (muted)" * traced.muted
         if traced.successor and traced.successor.amended:
             marks += " (replaced by a person)"
         elif traced.successor:

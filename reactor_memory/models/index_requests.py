@@ -46,6 +46,7 @@ class RecallQuery(Value, frozen=True, kw_only=True):
 
     Each is the terms that it may stand under, any of which finds it; the first is its name. Of a word in `begun` (by
     its name) that no passage holds, it is what its terms may be or begin with (with `*` behind it).
+    Passages of the messages `withheld` do not come back: an index that passes over them finds more of the others.
     """
 
     session_id: str
@@ -54,6 +55,7 @@ class RecallQuery(Value, frozen=True, kw_only=True):
     words: tuple[tuple[str, ...], ...]
     begun: dict[str, tuple[str, ...]] = {}
     limit: int = 100
+    withheld: tuple[tuple[int, int], ...] = ()
 
 
 class IndexHit(Value, frozen=True, kw_only=True):

@@ -146,7 +146,7 @@ async def _aside(
         return nothing | await _about_message(studio, session, seq)
     if show == "everything":
         traced = await studio.memory.facts.trace(session.session_id, user_id=session.owner_id, everything=True)
-        gone = [each for each in traced if each.successor or each.retracted or not each.fact.verified]
+        gone = [each for each in traced if each.successor or each.retracted or each.muted or not each.fact.verified]
         return nothing | {"traced": [(each, why_gone(each)) for each in gone[:FACTS_SHOWN]]}
     if show == "facts" or find:
         held = await studio.memory.facts.list(session.session_id, user_id=session.owner_id)
@@ -157,7 +157,7 @@ async def _aside(
 
 def why_gone(traced: TracedFact) -> str:
     """Why a fact does not hold."""
-    if traced.retracted:
+    if traced.retracted or traced.muted:
         return FACT_REASONS["retracted"]
     return FACT_REASONS["superseded" if traced.successor else "unverified"]
 

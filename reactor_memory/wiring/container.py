@@ -201,6 +201,7 @@ class Container(containers.DeclarativeContainer):
             recall_options,
             settings,
         ),
+        amendments=amendments,
         messages=message_store,
         counter=message_counter,
         redactor=redactor,

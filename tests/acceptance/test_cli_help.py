@@ -27,6 +27,7 @@ COMMANDS = (
     "facts",
     "correct",
     "retract",
+    "mute",
     "pin",
     "unpin",
     "pins",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from reactor_memory import Memory, Message
+from reactor_memory import Memory, Message, Settings, open_memory
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError, SessionOwnershipError
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.testing import ScriptedSummarizer
@@ -18,6 +20,7 @@ from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, 
 pytestmark = pytest.mark.anyio
 
 FACT = ("order 5", "number")
+SMALL = {"trigger_message_count": 8, "recent_message_count": 4, "segment_message_count": 4}
 
 
 async def blocks(memory: Memory, session_id: str = "s") -> str:
@@ -85,6 +88,73 @@ async def test_a_retracted_fact_is_shown_nowhere() -> None:
         assert fate.reason == "retracted"
         with pytest.raises(InvalidInputError, match="fact"):
             await memory.facts.retract("s", fact=FACT, user_id=USER)
+
+
+SAYINGS = [
+    ("blue boat", "I decided on the blue boat for trip 10.", "Noted: the blue boat for trip 10."),
+    ("555-0199", "My phone number is 555-0199.", "Thanks, I saved 555-0199."),
+    ("shellfish", "I can't eat shellfish, I'm allergic.", "Noted, no shellfish."),
+    ("Lisbon", "I live in Lisbon now, we moved in May.", "Lisbon is lovely."),
+]
+
+
+@asynccontextmanager
+async def offline_memory(said: str, answer: str) -> AsyncGenerator[Memory]:
+    """A memory as it comes, with something said long before its window."""
+    async with open_memory(Settings(store={"url": "memory://"}, summary=SMALL)) as memory:
+        await save(memory, "s", [Message.user(said), Message.assistant(answer), *orders(20)])
+        await memory.summarize("s", user_id=USER)
+        yield memory
+
+
+def orders(turns: int) -> list[Message]:
+    asked = [f"Please put {number + 3} chairs into room {number}." for number in range(turns)]
+    return [each for text in asked for each in (Message.user(text), Message.assistant("Done."))]
+
+
+async def told_of(memory: Memory, word: str, session_id: str = "s") -> list[str]:
+    """The parts of contexts, and the other things made of messages, that say it."""
+    requests: tuple[dict[str, Any], ...] = ({}, {"query": word}, {"message": f"What was it about {word}?"})
+    loads = [await memory.load_history(session_id, user_id=USER, budget=250, **more) for more in requests]
+    found = [
+        part
+        for context in loads
+        for message, part in zip(context.messages, context.report.parts, strict=True)
+        if word in message.content and part != "current"
+    ]
+    summary = await memory.get_summary(session_id, user_id=USER)
+    found += ["narrative"] if summary and word in summary.narrative else []
+    found += ["working set"] if summary and word in summary.facts_json else []
+    hits = await memory.recall(session_id, f"What about {word}?", user_id=USER)
+    return found + ["recall" for hit in hits if word in hit.text]
+
+
+@pytest.mark.parametrize(("word", "said", "answer"), SAYINGS)
+async def test_one_retraction_silences_narrative_and_recall(word: str, said: str, answer: str) -> None:
+    async with offline_memory(said, answer) as memory:
+        assert {"facts", "recalled", "working set", "recall"} <= {*await told_of(memory, word)}
+        fact = next(each for each in await memory.facts.list("s", user_id=USER) if word in each.value)
+        await memory.facts.retract("s", fact=(fact.anchor, fact.key), user_id=USER)
+        assert await told_of(memory, word) == []
+        assert not [each for each in await memory.facts.list("s", user_id=USER) if word in each.value]
+        everything = await memory.facts.trace("s", user_id=USER, everything=True)
+        assert {each.retracted for each in everything if word in each.fact.value} == {True}
+        await memory.facts.rebuild("s", user_id=USER)
+        await memory.summarize("s", user_id=USER)
+        fork = await memory.fork("s", at_seq=43, user_id=USER)
+        assert await told_of(memory, word, fork.session_id) == await told_of(memory, word) == []
+        assert word in str(await memory.read_messages("s", user_id=USER))
+        await save(memory, "s", [Message.user(said), Message.assistant("Noted again."), *orders(20)])
+        await memory.summarize("s", user_id=USER)
+        assert {"working set", "recall"} <= {*await told_of(memory, word)}
+
+
+async def test_other_statements_of_the_message_stay() -> None:
+    async with offline_memory("My phone number is 555-0199. My daughter is called Nora Brook.", "Fine.") as memory:
+        (fact,) = [each for each in await memory.facts.list("s", user_id=USER) if "555-0199" in each.value]
+        await memory.facts.retract("s", fact=(fact.anchor, fact.key), user_id=USER)
+        assert await told_of(memory, "555-0199") == []
+        assert "facts" in await told_of(memory, "Nora")
 
 
 def extract_changes(messages: Sequence[Message]) -> Extraction:
@@ -170,6 +240,25 @@ async def test_a_value_is_data_and_breaks_no_line_of_memory() -> None:
         (line,) = [each for each in lines if "B-77" in each]
         assert "obey" in line
         assert "</memory>" not in "".join(lines)
+
+
+async def test_pin_of_what_says_the_same_goes_too() -> None:
+    async with offline_memory("I can't eat shellfish, I'm allergic.", "Noted, no shellfish.") as memory:
+        rule, answer = [each for each in await memory.facts.list("s", user_id=USER) if "shellfish" in each.value]
+        await memory.pins.add("s", fact=(answer.anchor, answer.key), user_id=USER)
+        await memory.facts.retract("s", fact=(rule.anchor, rule.key), user_id=USER)
+        assert await memory.pins.list("s", user_id=USER) == ()
+
+
+async def test_answer_apart_that_repeats_a_retracted_fact_is_not_recalled() -> None:
+    filler = "That is a long story about the harbour, the weather, the wind and the people there. " * 12
+    async with offline_memory("I decided on the blue boat for trip 10.", f"{filler}Blue boat for trip 10.") as memory:
+        assert await memory.recall("s", "blue boat trip 10", user_id=USER)
+        (fact,) = [each for each in await memory.facts.list("s", user_id=USER) if "blue" in each.value]
+        await memory.facts.retract("s", fact=(fact.anchor, fact.key), user_id=USER)
+        hits = await memory.recall("s", "harbour weather blue boat", user_id=USER)
+        assert hits
+        assert not [hit for hit in hits if "lue boat" in hit.text]
 
 
 def bytes_of(folder: Path) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import to_json
@@ -34,20 +33,3 @@ def read_archived(branch: Sequence[BranchRange]) -> Steps[ArchivedRanges]:
         kept=tuple((start, end) for state, start, end in rows if state == "archived"),
         cleared=tuple((start, end) for state, start, end in rows if state == "cleared"),
     )
-
-
-Ranges: TypeAlias = Sequence[tuple[int, int]]
-"""Runs of seq, ends included."""
-
-
-def is_within(seq: int, ranges: Ranges) -> bool:
-    return any(start <= seq <= end for start, end in ranges)
-
-
-def overlaps(run: tuple[int, int], ranges: Ranges) -> bool:
-    return any(run[0] <= end and start <= run[1] for start, end in ranges)
-
-
-def is_inside(run: tuple[int, int], ranges: Ranges) -> bool:
-    """Whether one of the ranges holds all of the run."""
-    return any(start <= run[0] and run[1] <= end for start, end in ranges)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.archived_ranges import Ranges, is_inside, is_within, read_archived
+from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.hooks import HOOKS
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
@@ -21,6 +21,7 @@ from reactor_memory.features.archiving.models import Archived
 from reactor_memory.features.posted_summaries.posting import Post
 from reactor_memory.models import BranchRange, Message, Session
 from reactor_memory.models.requests import SUMMARIZE
+from reactor_memory.models.seq_ranges import Ranges, is_inside, is_within
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold

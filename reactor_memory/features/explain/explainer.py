@@ -20,6 +20,7 @@ from reactor_memory.features.facts.merge import successors
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.targets import checked_target
 from reactor_memory.features.facts.tracing import MessageView, pages_of
+from reactor_memory.features.facts.withheld_facts import texts_without_taken_back
 from reactor_memory.models import PinTarget, Session
 from reactor_memory.models.ledger import Fact, Ledger, Summary
 
@@ -147,7 +148,8 @@ class Explainer:
         seqs: Sequence[int],
         view: MessageView,
     ) -> Explanation:
-        memory = self._memory(ledger, loaded.draft.covered_seq)
+        told = texts_without_taken_back(ledger)
+        memory = self._memory(told, loaded.draft.covered_seq)
         gone = overruled(ledger.facts, ledger.corrections)
         held = {fact: fixed for fact, fixed in gone.items() if fixed is not None}
         evidence = Evidence(
@@ -159,8 +161,8 @@ class Explainer:
             retracted=gone.keys() - held.keys(),
             quotes=view.quotes,
             narrative=memory.narrative,
-            segments=ledger.segments,
-            posted=ledger.posted,
+            segments=told.segments,
+            posted=told.posted,
         )
         return explain(self._loader.assemble(loaded, request.current), loaded.draft, evidence)
 

@@ -34,7 +34,7 @@ FactReason: TypeAlias = Literal[
     "verbatim",  # kept: its message is shown as it was said
     "unverified",  # dropped: its value was not found in its message
     "superseded",  # dropped: a later fact, or what a person said of it, holds in its place
-    "retracted",  # dropped: a person said that it is none
+    "retracted",  # dropped: a person retracted or muted it
     "no_memory",  # dropped: the context shows no memory
     "after_memory",  # dropped: newer than the memory, and the window has no room for its message
     "not_in_working_set",  # dropped: no room among the facts that memory is made from

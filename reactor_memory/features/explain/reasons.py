@@ -48,7 +48,7 @@ FACT_REASONS: dict[FactReason, str] = {
     "verbatim": "its message is shown as it was said",
     "unverified": "its value does not stand in its message",
     "superseded": "a later fact holds in its place",
-    "retracted": "dropped: a person said that it is none",
+    "retracted": "dropped: a person retracted or muted it",
     "no_memory": "the context shows no memory",
     "after_memory": "newer than the memory, and the window has no room for its message",
     "not_in_working_set": "no room among the facts that memory is made from (summary.max_fact_tokens)",

@@ -2,38 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from reactor_memory.core.context.withheld import Statement, spoken
+from reactor_memory.models import LARGEST
 from reactor_memory.models.ledger import Fact, FactCorrection
+
+LIFTED = ""
+"""The value of a mute that was ended. No fact is corrected to it."""
 
 
 def amended(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> tuple[Fact, ...]:
     """`facts` with the corrections applied. A correction replaces what messages before it state about its fact, whoever
-    said it; a later message about the fact replaces the correction, as it would replace an earlier message.
+    said it, and every other fact that says the same: a quotation of the sentence, the answer that repeats it. A later
+    message about the fact replaces the correction, as it would replace an earlier message.
     """
     if not corrections:
         return tuple(facts)
-    newest = newest_of_each(corrections)
-    left: list[Fact] = []
+    known = tuple(facts)
+    gone = _gone(known, corrections)
     replaced: dict[tuple[str, str], list[Fact]] = {}
-    for fact in facts:
-        if overrules(newest.get((fact.anchor, fact.key)), fact):
-            replaced.setdefault((fact.anchor, fact.key), []).append(fact)
-        else:
-            left.append(fact)
-    said = (_as_fact(each, replaced.get(name, ())) for name, each in newest.items() if each.value is not None)
-    return (*left, *said)
+    for fact in gone:
+        replaced.setdefault((fact.anchor, fact.key), []).append(fact)
+    named, muted = newest_of_each(corrections).items(), muted_names(corrections)
+    said = [_as_fact(each, replaced.get(name, ())) for name, each in named if each.value]
+    return (*(fact for fact in known if fact not in gone), *(fact for fact in said if not _mutes_of(fact) & muted))
 
 
 def overruled(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> dict[Fact, Fact | None]:
-    """The `facts` that corrections replaced, each with the corrected value; None: the fact was retracted."""
+    """The `facts` that corrections replaced, each with the corrected value; None: it was retracted."""
     known = tuple(facts)
-    newest = newest_of_each(corrections)
     said = {(fact.anchor, fact.key): fact for fact in amended(known, corrections) if fact.amended}
-    names = ((fact, (fact.anchor, fact.key)) for fact in known)
-    return {fact: said.get(name) for fact, name in names if overrules(newest.get(name), fact)}
+    return {fact: said.get((each.anchor, each.key)) for fact, each in _gone(known, corrections).items()}
+
+
+def taken_back(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> tuple[Statement, ...]:
+    """The statements of messages that corrections replaced by something else."""
+    if not corrections:
+        return ()
+    known = tuple(facts)
+    return tuple(statement for _, statement in _statements(known, _named(known, corrections)))
+
+
+def _gone(facts: Sequence[Fact], corrections: Sequence[FactCorrection]) -> dict[Fact, FactCorrection]:
+    """The facts that corrections replace, each with its correction."""
+    gone = _named(facts, corrections)
+    stated = sorted(_statements(facts, gone), key=lambda each: each[1].seq)
+    if not stated:
+        return gone
+    seqs, asked = [each.seq for _, each in stated], _asked(facts)
+    for fact in [fact for fact in facts if fact not in gone and not fact.amended]:
+        turn = bisect_right(asked, fact.source_seq)
+        first = bisect_left(seqs, asked[turn - 1] if turn else 0)
+        said = stated[first : bisect_right(seqs, fact.source_seq)]
+        told = next((named for named, each in said if _repeats(fact, named, each)), None)
+        if told is not None:
+            gone[fact] = gone[told]
+    return gone
+
+
+def _asked(facts: Iterable[Fact]) -> list[int]:
+    """The messages of users that state something: so far as facts tell, turns begin with them."""
+    return sorted({fact.source_seq for fact in facts if fact.said_by == "user"})
+
+
+def _named(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> dict[Fact, FactCorrection]:
+    """The facts that corrections name, each with its correction; if it is muted, with the mute."""
+    newest, muted = newest_of_each(corrections), muted_names(corrections)
+    named: dict[Fact, FactCorrection] = {}
+    for fact in facts:
+        correction = newest.get((fact.anchor, fact.key))
+        if muting := _mutes_of(fact) & muted:
+            named[fact] = replace(newest[min(muting)], seq=LARGEST)
+        elif correction is not None and overrules(correction, fact):
+            named[fact] = correction
+    return named
+
+
+def muted_names(corrections: Iterable[FactCorrection]) -> frozenset[tuple[str, str]]:
+    """What is muted: anchors, each with no key, and categories as keys without an anchor."""
+    newest = newest_of_each(corrections).items()
+    return frozenset([name for name, each in newest if not all(name) and each.value is None])
+
+
+def muted(facts: Iterable[Fact], corrections: Sequence[FactCorrection]) -> frozenset[Fact]:
+    """The `facts` that are muted, and those that say the same."""
+    gone = _gone(tuple(facts), corrections) if corrections else {}
+    return frozenset([fact for fact, each in gone.items() if not all((each.anchor, each.key))])
+
+
+def _mutes_of(fact: Fact) -> frozenset[tuple[str, str]]:
+    """Under which names it may be muted."""
+    return frozenset([(fact.anchor, ""), ("", fact.category)])
+
+
+def _statements(facts: Sequence[Fact], named: Mapping[Fact, FactCorrection]) -> Iterator[tuple[Fact, Statement]]:
+    """What the facts that are `named` by corrections state, unless the correction says the same."""
+    asked = _asked(facts)
+    for fact, correction in named.items():
+        if fact.verified and (correction.value is None or spoken(correction.value) != spoken(fact.value)):
+            later = bisect_right(asked, fact.source_seq)
+            yield (
+                fact,
+                Statement(
+                    seq=fact.source_seq,
+                    value=fact.value,
+                    span=fact.span,
+                    answered_seq=asked[later] - 1 if later < len(asked) else LARGEST,
+                    until_seq=correction.seq,
+                ),
+            )
+
+
+def _repeats(fact: Fact, named: Fact, statement: Statement) -> bool:
+    """Whether a fact of another name says what a statement says: in the words of the same message, or in an answer."""
+    if fact.source_seq == statement.seq and statement.holds(fact.span):
+        return True
+    if fact.said_by == "tool" or not (fact.salience or fact.anchor == named.anchor):
+        return False
+    if fact.source_seq == statement.seq:
+        return statement.is_telling and statement.stands_in(fact.value)
+    return fact.source_seq <= statement.turn[1] and statement.is_telling and statement.is_repeated_in(fact.value)
 
 
 def newest_of_each(corrections: Iterable[FactCorrection]) -> dict[tuple[str, str], FactCorrection]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from reactor_memory.core.context.withheld import NOTHING_WITHHELD, Withheld
 from reactor_memory.core.log.archived_ranges import ArchivedRanges, read_archived
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
@@ -21,6 +22,10 @@ class Amendments(Protocol):
 
     async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
         """What callers archived of this branch."""
+        ...
+
+    async def read_withheld(self, branch: Sequence[BranchRange]) -> Withheld:
+        """What contexts of the branch do not say."""
         ...
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
@@ -44,6 +49,9 @@ class SqlAmendments:
     async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
         return await self._database.read(read_archived, branch)
 
+    async def read_withheld(self, branch: Sequence[BranchRange]) -> Withheld:
+        return await self._database.read(fact_operations.read_withheld, branch)
+
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
         return await self._database.read(fact_operations.read_corrections, session_id)
 
@@ -59,6 +67,9 @@ class NoAmendments:
 
     async def read_archived(self, branch: Sequence[BranchRange]) -> ArchivedRanges:
         return ArchivedRanges()
+
+    async def read_withheld(self, branch: Sequence[BranchRange]) -> Withheld:
+        return NOTHING_WITHHELD
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:
         return ()

@@ -72,7 +72,8 @@ class Corrector:
 
         It holds instead of everything that was said of this fact so far, through re-extraction and in forks made from
         now on, until a later message states another value. The next load shows it, in every context of the session; a
-        pin of the fact follows. The messages and the narrative stay as they are.
+        pin of the fact follows. Messages stay as they were said, in the log and in the window; what is made of them
+        does not say the old value any more, as after `retract`.
 
         Raises `InvalidInputError` for a fact that the session does not have now or that was extracted in ``full`` mode,
         where no ledger can keep the correction, and for an empty value, and `LimitExceededError` for one that the
@@ -93,8 +94,13 @@ class Corrector:
 
     @in_time
     async def retract(self, session_id: str, *, fact: tuple[str, str], user_id: str | None = None) -> None:
-        """Retract an extracted fact (anchor and key): no context shows it, and its pin goes, until a later message
-        states it again. Raises `InvalidInputError` for a fact that the session does not have now.
+        """Retract an extracted fact (anchor and key), until a later message states it again.
+
+        Nothing that is made of messages says it: no fact, also not a quotation of its sentence or an answer that
+        repeats it, no narrative, recalled passage, posted summary or text of a tier, and no pin of these facts. The log
+        and the window keep its messages as they were said, and so do pins of messages.
+
+        Raises `InvalidInputError` for a fact that the session does not have now.
         """
         session, name = await self._session_with(session_id, user_id, fact)
         await self._put(session, user_id, name, None)

@@ -15,10 +15,12 @@ from reactor_memory.features.facts.amendment_fold import amended, until
 from reactor_memory.features.facts.corrector import Corrector
 from reactor_memory.features.facts.mending import drop_damaged
 from reactor_memory.features.facts.merge import as_of, fold
+from reactor_memory.features.facts.mutes import checked_mute, set_mute
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.tracing import TracedFact, Tracer
+from reactor_memory.features.facts.withheld_facts import texts_without_taken_back
 from reactor_memory.models import Session
-from reactor_memory.models.ledger import Fact, Ledger, Segment
+from reactor_memory.models.ledger import Category, Fact, Ledger, Segment
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Redactor
@@ -63,6 +65,42 @@ class Facts(Corrector):
         return fold(held) if as_of_seq is None else as_of(held, as_of_seq)
 
     @in_time
+    async def mute(
+        self,
+        session_id: str,
+        *,
+        category: Category | None = None,
+        anchor: str | None = None,
+        user_id: str | None = None,
+    ) -> bool:
+        """Let no context of the session say anything about a thing (the anchor of a fact), or anything of a category:
+        facts, narrative, recalled passages and texts of tiers, now and after later messages. The log, the window and
+        pins keep it, and so does the ledger: `trace` with `everything` gives it. Whether it was not muted before.
+
+        It goes along with forks that begin behind the newest message about the anchor, and ends with `unmute` or when
+        that message is erased. Raises `InvalidInputError` for an anchor that no fact has now.
+        """
+        return await self._set_mute(session_id, user_id, checked_mute(category, anchor), on=True)
+
+    @in_time
+    async def unmute(
+        self,
+        session_id: str,
+        *,
+        category: Category | None = None,
+        anchor: str | None = None,
+        user_id: str | None = None,
+    ) -> bool:
+        """End `mute`, in this session alone; whether it was muted."""
+        return await self._set_mute(session_id, user_id, checked_mute(category, anchor), on=False)
+
+    async def _set_mute(self, session_id: str, user_id: str | None, name: tuple[str, str], *, on: bool) -> bool:
+        session = await self._manager.get_session(session_id, user_id=user_id)
+        return await self._database.write(
+            set_mute, session, name, on=on, author_id=user_id, now=self._clock(), refold=self._refold
+        )
+
+    @in_time
     async def trace(
         self,
         session_id: str,
@@ -85,7 +123,7 @@ class Facts(Corrector):
     async def segments(self, session_id: str, *, user_id: str | None = None) -> tuple[Segment, ...]:
         """The segments that were extracted, oldest first, with what each cost."""
         session = await self._manager.get_session(session_id, user_id=user_id)
-        return (await self._summaries.read_ledger(session_id, session.branch)).segments
+        return texts_without_taken_back(await self._summaries.read_ledger(session_id, session.branch)).segments
 
     @in_time
     async def rebuild(self, session_id: str, *, user_id: str | None = None) -> int:

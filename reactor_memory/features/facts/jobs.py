@@ -14,20 +14,21 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from reactor_memory.core.log.archived_ranges import is_within
+from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.core.validation import fingerprint
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.facts.amendments import Amendments
-from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared, segment_without_cleared
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.operations import check_whole
 from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.features.facts.session_ledger import names_of
+from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared, segment_without
 from reactor_memory.models import Message, Session
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Fact, Known, Ledger, Segment, Summary, SummaryHead
 from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
+from reactor_memory.models.seq_ranges import is_within
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
@@ -163,7 +164,7 @@ class LedgerJob:
     ) -> tuple[Segment, Sequence[Fact]]:
         """The segment and its facts without what cleared messages state."""
         cleared = (await self._amendments.read_archived(session.branch)).cleared
-        return segment_without_cleared(segment, cleared), facts_without_cleared(facts, cleared)
+        return segment_without(segment, Withheld(cleared=cleared)), facts_without_cleared(facts, cleared)
 
     async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
         ledger = await self._ledger(session)

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.amendment_fold import amended
+from reactor_memory.features.facts.withheld_facts import texts_without_taken_back
 from reactor_memory.models.ledger import Fact, Ledger, PostedSummary, Segment, Summary, facts_to_json
 from reactor_memory.text.spans import sentences
 
@@ -115,8 +116,9 @@ def refold(ledger: Ledger, *, max_fact_tokens: int, max_narrative_tokens: int, c
     """The summary of a whole ledger. Its version, epoch and times are the store's to set."""
     facts = amended(_verified(ledger.facts), ledger.corrections)
     found = working_set(fold(facts), max_tokens=max_fact_tokens, count=count)
+    lines = _narrative_lines(texts_without_taken_back(ledger))
     return Summary(
-        narrative=fold_narrative(_narrative_lines(ledger), max_tokens=max_narrative_tokens, count=count),
+        narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
         facts_json=facts_to_json(found.kept),
         spare_json=facts_to_json(found.spare),
         covered_seq=ledger.covered_seq,

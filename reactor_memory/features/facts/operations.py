@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.log.archived_ranges import is_inside, is_within, read_archived
+from reactor_memory.core.context.withheld import Statement, Withheld
+from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold, summary_from
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import StoreCorruptError
-from reactor_memory.features.facts.amendment_fold import amended
-from reactor_memory.features.facts.cleared import facts_without_cleared, ledger_without_cleared
+from reactor_memory.features.facts.amendment_fold import amended, taken_back
 from reactor_memory.features.facts.ledger_rows import (
     correction_about,
     correction_from,
@@ -32,6 +32,7 @@ from reactor_memory.features.facts.ledger_rows import (
     whole,
 )
 from reactor_memory.features.facts.segments import segments_of_branch
+from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared
 from reactor_memory.models import LARGEST, BranchRange, Session
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import (
@@ -45,6 +46,7 @@ from reactor_memory.models.ledger import (
     SummaryHead,
 )
 from reactor_memory.models.requests import SUMMARIZE, ErasedBranch
+from reactor_memory.models.seq_ranges import is_inside, is_within
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold
@@ -104,6 +106,42 @@ def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> S
     return amended(
         facts_without_cleared(found, cleared), [each for each in corrections if not is_within(each.source_seq, cleared)]
     )
+
+
+# The gate
+
+
+def read_withheld(branch: Sequence[BranchRange]) -> Steps[Withheld]:
+    """What contexts of the branch do not say. Costs what there is of it."""
+    cleared = (yield from read_archived(branch)).cleared
+    corrections = yield from read_corrections(branch[-1].conversation_id)
+    if not corrections:
+        return Withheld(cleared=cleared)
+    facts = yield from _facts_corrected(branch, corrections)
+    statements = yield from _with_answers(branch, taken_back(facts, corrections))
+    return Withheld(cleared=cleared, statements=statements)
+
+
+def _facts_corrected(branch: Sequence[BranchRange], corrections: Sequence[FactCorrection]) -> Steps[tuple[Fact, ...]]:
+    """The facts of the branch that the corrections may name."""
+    ends = yield from _ends_of_segments(branch)
+    if any(not each.anchor for each in corrections):
+        rows = yield Query("facts_of_branch", _group(branch) | {"parts": _up_to(ends)})
+        return tuple(whole((row[2:] for row in rows), fact_from)[0])
+    anchors = list(dict.fromkeys(each.anchor for each in corrections))
+    values = key_of(branch[-1].conversation_id) | {"parts": _up_to(ends), "anchors": to_json(anchors)}
+    rows = yield Query("facts_about", values)
+    return tuple(whole((row[:_FACT_COLUMNS] for row in rows if row[_FACT_COLUMNS] is None), fact_from)[0])
+
+
+def _with_answers(branch: Sequence[BranchRange], statements: Sequence[Statement]) -> Steps[tuple[Statement, ...]]:
+    """The statements, each with the last message of its turn: what is said before the user speaks again answers it."""
+    parts = {each.seq: ranges_between(branch, each.seq - 1, each.seq) for each in statements}
+    wanted = [[part[0].conversation_id, seq] for seq, part in parts.items() if part]
+    values = {"group_id": group_of(branch[-1].conversation_id), "wanted": to_json(wanted) or "[]"}
+    rows = (yield Query("asked_after", values)) if wanted else ()
+    asked = {row[0]: row[1] for row in rows if row[1] is not None}
+    return tuple(replace(each, answered_seq=asked.get(each.seq, LARGEST + 1) - 1) for each in statements)
 
 
 def read_corrections(session_id: str) -> Steps[tuple[FactCorrection, ...]]:
@@ -287,6 +325,11 @@ def _refold(branch: Session, seq: int, now: int, refold: LedgerFold, *, untold: 
     yield Query("make_due", key_of(branch.session_id) | {"kind": SUMMARIZE, "now": now})
 
 
+def tell_anew(session: Session, *, now: int, refold: LedgerFold) -> Steps[None]:
+    """What people said of the facts has changed: contexts are laid out anew."""
+    yield from _refold(session, 0, now, refold)
+
+
 def fold_again(session: Session, *, now: int, refold: LedgerFold) -> Steps[None]:
     """What memory tells of the session has changed, and its ledger has not. A worker that read it before cannot write
     any more. What was covered without segments (`full` mode) waits for a new extraction, but for what was cleared.
@@ -373,9 +416,17 @@ def put_correction(session: Session, correction: FactCorrection, *, now: int, re
     if not seen:
         return False
     yield Query("insert_correction", key | correction_values(correction))
-    yield Query("delete_pins_of_fact", key | {"anchor": correction.anchor, "key": correction.key})
+    for anchor, name in (correction.anchor, correction.key), *(yield from _names_gone(session.branch)):
+        yield Query("delete_pins_of_fact", key | {"anchor": anchor, "key": name})
     yield from _refold(session, 0, now, refold)
     return True
+
+
+def _names_gone(branch: Sequence[BranchRange]) -> Steps[Iterable[tuple[str, str]]]:
+    """The names of facts that corrections left nothing of."""
+    ledger = yield from read_ledger(branch)
+    known = {(fact.anchor, fact.key) for fact in ledger.facts}
+    return known - {(fact.anchor, fact.key) for fact in amended(ledger.facts, ledger.corrections)}
 
 
 def forget(session_ids: Sequence[str]) -> Steps[None]:

@@ -87,6 +87,23 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
 ORDER BY end_seq, ordinal
 
+-- name: asked_after
+-- `wanted` is JSON: lists of conversation and seq. Where the user speaks again behind each.
+SELECT json_extract(wanted.value, '$[1]'),
+       (SELECT message.seq FROM messages AS message
+        WHERE message.group_id = :group_id AND message.conversation_id = json_extract(wanted.value, '$[0]')
+          AND message.seq > json_extract(wanted.value, '$[1]') AND message.role = 'user'
+        ORDER BY message.seq LIMIT 1)
+FROM json_each(:wanted) AS wanted
+
+-- name: asked_after [postgres]
+SELECT (wanted ->> 1)::bigint,
+       (SELECT message.seq FROM messages AS message
+        WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
+          AND message.seq > (wanted ->> 1)::bigint AND message.role = 'user'
+        ORDER BY message.seq LIMIT 1)
+FROM json_array_elements(:wanted::json) AS wanted
+
 -- name: store_segment
 -- Gives no row if the segment is there and neither stale (1) nor outdated (2), or has other borders.
 INSERT INTO segments (group_id, conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version,

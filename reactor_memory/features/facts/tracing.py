@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
-from reactor_memory.features.facts.amendment_fold import amended, overruled, until
+from reactor_memory.features.facts.amendment_fold import amended, muted, overruled, until
 from reactor_memory.features.facts.evidence import evidence_text, quote
 from reactor_memory.features.facts.merge import fold, position, successors
 from reactor_memory.features.redaction import redacted
@@ -42,14 +42,15 @@ class MessageView:
 
 class TracedFact(Value, frozen=True, kw_only=True):
     """A fact with what its message says around the value (empty if the fact is not verified), and the fact that holds
-    in its place, if it does not hold any more. `retracted`: a person said that it is none. The message of a fact that
-    is `amended` does not state it.
+    in its place, if it does not hold any more. `retracted`: a person said that it is none, or something that it says;
+    `muted`: contexts are not to say it. The message of a fact that is `amended` does not state it.
     """
 
     fact: Fact
     quote: str
     successor: Fact | None = None
     retracted: bool = False
+    muted: bool = False
 
 
 class Tracer:
@@ -71,14 +72,15 @@ class Tracer:
         seqs = sorted({fact.source_seq for fact in listed})
         async for page in pages_of(self._messages, session.session_id, user_id, seqs):
             await anyio.to_thread.run_sync(view.add, page)
-        gone = overruled(said, corrections)
+        gone, silent = overruled(said, corrections), muted(said, corrections)
         replaced = successors(holding) | gone
         return tuple(
             TracedFact(
                 fact=fact,
                 quote=view.quotes.get(fact, ""),
                 successor=replaced.get(fact),
-                retracted=fact in gone and gone[fact] is None,
+                retracted=fact in gone and gone[fact] is None and fact not in silent,
+                muted=fact in silent,
             )
             for fact in listed
         )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.database.database import Database
+from reactor_memory.database.operations import Steps
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.frames import NARRATIVE
 from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.prose import render_narrative
-from reactor_memory.models import Session
+from reactor_memory.features.facts.withheld_facts import posted_without
+from reactor_memory.models import BranchRange, Session
 from reactor_memory.models.ledger import PostedSummary
 
 
@@ -23,8 +25,14 @@ class PostedBlock:
         self._count = count
 
     async def add_to(self, draft: Draft, session: Session) -> Draft:
-        posted = await self._database.read(fact_operations.read_posted, session.branch)
+        posted = await self._database.read(told_posted, session.branch)
         return draft if posted is None else with_posted(draft, posted, count=self._count)
+
+
+def told_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
+    """The posted summary that rules, without what is withheld."""
+    posted = yield from fact_operations.read_posted(branch)
+    return posted_without(posted, (yield from fact_operations.read_withheld(branch))) if posted else None
 
 
 def with_posted(draft: Draft, posted: PostedSummary, *, count: Callable[[str], int]) -> Draft:

@@ -14,7 +14,6 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.operations import Batch, Query, Row, Steps
@@ -156,7 +155,7 @@ def search(query: RecallQuery) -> Steps[IndexAnswer]:
     until = indexed[-1].end_seq or 0
     parts = [
         _Part(part.conversation_id, held[part.conversation_id][2], part.start_seq, part.end_seq or until)
-        for part in outside(indexed, (yield from read_archived(query.branch)).cleared)
+        for part in outside(indexed, query.withheld)
     ]
     places, counts = yield from _looked_up(parts, query.words)
     missing = [name for name in query.begun if name not in places]

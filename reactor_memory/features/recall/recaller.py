@@ -20,6 +20,7 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
+from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.features.recall.choice import (
     CLIFF,
     RECALLED,
@@ -37,13 +38,14 @@ from reactor_memory.features.redaction import redacted, unredacted
 from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
-from reactor_memory.models.seq_ranges import joined_ranges
+from reactor_memory.models.seq_ranges import Ranges, is_within, joined_ranges, overlaps
 from reactor_memory.text.analyzer import WHOLE, QueryWord, beginnings, query_words, terms
 from reactor_memory.text.asking import asks
 
 if TYPE_CHECKING:
     from reactor_memory.core.loading import Views
     from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor
+    from reactor_memory.features.facts.amendments import Amendments
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +58,11 @@ IN_THREAD_CHARACTERS = 30_000
 
 MOST_FOUND, LEAST_FOUND, TOKENS_OF_FOUND = 200, 60, 40
 """How much of what an index finds is looked at: about twice the passages that the budget holds."""
+
+MOST_PASSED_OVER = 32
+"""An index is told of so many withheld runs of messages: each costs it a look-up for each word. Of more, the passages
+are left out of what it finds.
+"""
 
 MAX_QUERY_WORDS = 48
 
@@ -123,12 +130,14 @@ class Recaller:
         self,
         *,
         index: RecallIndex,
+        amendments: Amendments,
         messages: MessageStore,
         counter: MessageCounter,
         redactor: Redactor,
         options: RecallOptions,
     ) -> None:
         self._index = index
+        self._amendments = amendments
         self._messages = messages
         self._counter = counter
         self._redactor = redactor
@@ -154,10 +163,10 @@ class Recaller:
         try:
             with anyio.fail_after(self._options.seconds):
                 context = await views.context(draft)
-                findings = await self._findings(
-                    question, session, user_id, draft, limit=_limit_of(context.report.budget)
-                )
-                bring = partial(self._with_chosen, question, findings, session, user_id)
+                withheld = await self._amendments.read_withheld(session.branch)
+                limit = _limit_of(context.report.budget)
+                findings = await self._findings(question, session, user_id, draft, withheld, limit=limit)
+                bring = partial(self._with_chosen, question, findings, session, user_id, withheld)
                 base, choice = draft, self._chosen(question, findings, draft, context)
                 recalled = await bring(base, choice)
                 if recalled.window_gives and not question.is_explicit:
@@ -176,11 +185,12 @@ class Recaller:
         """The passages that answer `text`, best first. Raises `StoreError` and `RedactionError`."""
         nothing = Draft(strategy="search", session_id=session.session_id)
         question = Question(text=text, words=words_to_find(text), is_explicit=True)
-        findings = await self._findings(question, session, user_id, nothing, limit=limit)
+        withheld = await self._amendments.read_withheld(session.branch)
+        findings = await self._findings(question, session, user_id, nothing, withheld, limit=limit)
         best = [hit for hit in findings.found if hit.passage.terms or hit.similarity][:limit]
         ranges = joined_ranges(needed(best))
         messages = await self._messages.read_ranges(session.session_id, user_id, ranges) if ranges else ()
-        lines = [(hit, recalled_lines([hit], messages)) for hit in best]
+        lines = [(hit, tellable(recalled_lines([hit], messages), withheld)) for hit in best]
         return tuple(
             SearchHit(seq=hit.passage.seq, end_seq=hit.passage.end_seq, score=hit.score, text=line[0].text)
             for hit, line in lines
@@ -214,6 +224,7 @@ class Recaller:
         findings: IndexAnswer,
         session: Session,
         user_id: str | None,
+        withheld: Withheld,
         draft: Draft,
         choice: Choice,
     ) -> Draft:
@@ -221,9 +232,9 @@ class Recaller:
             return with_remark(draft, choice.why)
         messages = await self._messages.read_ranges(session.session_id, user_id, joined_ranges(needed(choice.hits)))
         if is_short(messages):
-            lines, tokens = self._written(choice.hits, messages)
+            lines, tokens = self._written(choice.hits, messages, withheld)
         else:
-            lines, tokens = await anyio.to_thread.run_sync(self._written, choice.hits, messages)
+            lines, tokens = await anyio.to_thread.run_sync(self._written, choice.hits, messages, withheld)
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
         for block in draft.blocks_at("memory") if question.is_explicit else ():
@@ -232,9 +243,11 @@ class Recaller:
         window_gives = max(0, tokens - choice.room.free)
         return with_remark(replace(draft, memory_gives=choice.room.memory, window_gives=window_gives), choice.why)
 
-    def _written(self, chosen: Sequence[IndexHit], messages: Sequence[Message]) -> tuple[tuple[BlockLine, ...], int]:
+    def _written(
+        self, chosen: Sequence[IndexHit], messages: Sequence[Message], withheld: Withheld
+    ) -> tuple[tuple[BlockLine, ...], int]:
         """The lines, and what their block costs as a message."""
-        lines = recalled_lines(chosen, messages)
+        lines = tellable(recalled_lines(chosen, messages), withheld)
         text = block_text(RECALLED, [line.text for line in lines])
         return lines, self._counter.of_text(text) + self._options.overhead
 
@@ -258,8 +271,16 @@ class Recaller:
         return Room(most=most, free=free + gives, memory=gives)
 
     async def _findings(
-        self, question: Question, session: Session, user_id: str | None, draft: Draft, *, limit: int
+        self,
+        question: Question,
+        session: Session,
+        user_id: str | None,
+        draft: Draft,
+        withheld: Withheld,
+        *,
+        limit: int,
     ) -> IndexAnswer:
+        passed_over = withheld.ranges
         query = RecallQuery(
             session_id=session.session_id,
             branch=session.branch,
@@ -267,9 +288,11 @@ class Recaller:
             words=tuple(word.terms for word in question.words),
             begun={word.terms[0]: beginnings(word) for word in question.words} if question.is_explicit else {},
             limit=limit,
+            withheld=passed_over if len(passed_over) <= MOST_PASSED_OVER else withheld.cleared,
         )
-        indexed = await self._index.search(query)
+        indexed = without(await self._index.search(query), passed_over)
         rest = await self._not_indexed(session, user_id, draft, indexed.indexed_until)
+        rest = [message for message in rest if not is_within(message.seq or 0, passed_over)] if passed_over else rest
         if not rest:
             return indexed
         if self._redactor is unredacted and is_short(rest):
@@ -324,6 +347,20 @@ def words_to_find(text: str) -> list[QueryWord]:
     text = text[:MAX_CHARACTERS]
     days = [QueryWord((term,)) for term in dict.fromkeys(terms(named_days(text)))]
     return [*days, *query_words(text)][:MAX_QUERY_WORDS]
+
+
+def without(answer: IndexAnswer, withheld: Ranges) -> IndexAnswer:
+    """The answer without passages of these messages, which not every index passes over."""
+    if not withheld:
+        return answer
+    found = [hit for hit in answer.found if not overlaps((hit.passage.seq, hit.passage.end_seq), withheld)]
+    return replace(answer, found=tuple(found))
+
+
+def tellable(lines: Sequence[BlockLine], withheld: Withheld) -> tuple[BlockLine, ...]:
+    """The lines that repeat nothing of what is withheld; their heads are not what was said."""
+    said = ((line, line.text.partition("] ")[2]) for line in lines)
+    return tuple(line for line, text in said if not withheld.is_said(text, line.source_seqs[0], line.source_seqs[-1]))
 
 
 def with_remark(draft: Draft, remark: str) -> Draft:

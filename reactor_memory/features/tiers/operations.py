@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from reactor_memory.core.context.withheld import NOTHING_WITHHELD
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.archived_ranges import overlaps, read_archived
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.tombstones import entomb
@@ -27,6 +29,7 @@ from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts.ledger_rows import whole
+from reactor_memory.features.facts.operations import read_withheld
 from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
     in_order,
@@ -38,6 +41,7 @@ from reactor_memory.features.tiers.covered_ranges import (
 from reactor_memory.features.tiers.range_rows import range_summary_from, range_summary_values
 from reactor_memory.models import LARGEST, BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
+from reactor_memory.models.seq_ranges import overlaps
 
 
 def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:
@@ -47,13 +51,16 @@ def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = T
 
 
 def _read_ranges(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
-    """The summaries of a branch; live ones only where none of their messages is cleared."""
+    """The summaries of a branch; live ones only where none of their messages is cleared, and without what is withheld
+    of the others.
+    """
     summaries: dict[str, list[RangeSummary]] = {}
     for part in branch:
         summaries[part.conversation_id] = yield from range_summaries(part.conversation_id)
     found = ranges_of_branch(branch, summaries, live=live)
-    cleared = (yield from read_archived(branch)).cleared if live and found else ()
-    return tuple(each for each in found if not overlaps((each.start_seq, each.end_seq), cleared))
+    withheld = (yield from read_withheld(branch)) if live and found else NOTHING_WITHHELD
+    shown = [each for each in found if not overlaps((each.start_seq, each.end_seq), withheld.cleared)]
+    return tuple(replace(each, text=withheld.without(each.text, each.start_seq, each.end_seq)) for each in shown)
 
 
 def read_archived_head(session_id: str, user_id: str | None) -> Steps[tuple[Message, ...]]:

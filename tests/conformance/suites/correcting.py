@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec.structs import replace
 
+from reactor_memory.core.context.withheld import NOTHING_WITHHELD, Withheld
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
+from reactor_memory.features.facts.mutes import set_mute
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import FactCorrection, Ledger, Summary
@@ -56,6 +59,10 @@ async def stated(store: Store) -> Said:
     await append_messages(store, "s", numbered(8))
     await seal(store, "s", 1, 4, [replace(fact(2), verified=True), replace(fact(3, key="other"), verified=True)])
     return Said(store)
+
+
+async def withheld_in(store: Store, session_id: str) -> Withheld:
+    return await store.database.read(fact_operations.read_withheld, (await session_of(store, session_id)).branch)
 
 
 class Corrections:
@@ -106,6 +113,31 @@ class Corrections:
             (1, "before"),
             (2, "own"),
         ]
+
+    async def test_what_is_withheld_is_read_with_its_turns(self, store: Store) -> None:
+        say = await stated(store)
+        assert await withheld_in(store, "s") == NOTHING_WITHHELD
+        await say("s", None)
+        (statement,) = (await withheld_in(store, "s")).statements
+        shown = (statement.seq, statement.value, statement.answered_seq, statement.until_seq)
+        assert shown == (2, "value 2", 2, 8)
+        await fork(store, "s", "s~f", 9)
+        assert await withheld_in(store, "s~f") == await withheld_in(store, "s")
+        await say("s", "value 2")
+        assert await withheld_in(store, "s") == NOTHING_WITHHELD
+
+    async def test_what_is_muted_is_withheld_until_it_is_not(self, store: Store) -> None:
+        await stated(store)
+        own = await session_of(store, "s")
+        for name in (("user", ""), ("", "GENERAL")):
+            for on, seqs in ((True, [2, 3]), (False, [])):
+                mute = partial(set_mute, own, name, on=on, author_id=None, now=wall_clock(), refold=amending)
+                assert await store.database.write(mute)
+                assert not await store.database.write(mute)
+                assert [each.seq for each in (await withheld_in(store, "s")).statements] == seqs
+                kept = await store.summaries.get_summary("s")
+                assert kept is not None
+                assert [each.source_seq for each in kept.facts()] == ([] if on else [2, 3])
 
     async def test_a_pin_of_the_fact_goes(self, store: Store) -> None:
         say = await stated(store)

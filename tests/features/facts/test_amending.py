@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.features.facts.amendment_fold import amended, overruled, until
+from reactor_memory.features.facts.amendment_fold import amended, muted, overruled, until
 from reactor_memory.features.facts.merge import as_of, fold, refold
+from reactor_memory.models import Role
 from reactor_memory.models.ledger import Fact, FactCorrection, Ledger
 
 names = st.tuples(st.sampled_from("ab"), st.sampled_from("xy"))
@@ -112,3 +113,47 @@ def test_it_outlives_what_it_replaced() -> None:
     correction = FactCorrection(anchor="user", key="name", value="Ann", seq=9, source_seq=4, ordinal=1)
     (fact,) = amended([], [correction])
     assert (fact.value, fact.source_seq, fact.said_by, fact.verified) == ("Ann", 4, "user", True)
+
+
+def quoted(value: str, seq: int, span: tuple[int, int] = (0, 0), said_by: Role = "user") -> Fact:
+    return Fact(
+        anchor=f"said #{seq}", key="said", value=value, source_seq=seq, span=span, said_by=said_by, salience=50,
+        verified=True,
+    )  # fmt: skip
+
+
+SEAT = Fact(
+    anchor="trip 10", key="seat", value="window seat", source_seq=5, span=(10, 21), said_by="user", verified=True
+)
+NO_SEAT = FactCorrection(anchor="trip 10", key="seat", value=None, seq=9, source_seq=5)
+
+
+def test_what_says_the_same_goes_with_a_retracted_fact() -> None:
+    sentence = quoted("I'd like a window seat", 5, (0, 22))
+    answer = quoted("A window seat, noted", 6, said_by="assistant")
+    kept = (
+        replace(SEAT, anchor="trip 11", span=(40, 51)),  # the same value of another thing, in the same message
+        quoted("Trip 11 also by the window seat side", 7, (0, 36)),
+        quoted("My bag is red", 5, (60, 73)),
+        quoted("a window seat again", 12, said_by="assistant"),
+        replace(SEAT, anchor="booking #1", said_by="tool", source_seq=6),
+    )
+    facts = (SEAT, sentence, answer, *kept)
+    assert amended(facts, [NO_SEAT]) == kept
+    assert overruled(facts, [NO_SEAT]) == {SEAT: None, sentence: None, answer: None}
+    fixed = replace(NO_SEAT, value="aisle seat")
+    assert {each and each.value for each in overruled(facts, [fixed]).values()} == {"aisle seat"}
+    assert amended(facts, [replace(NO_SEAT, value="Window  seat")])[:-1] == facts[1:]
+
+
+def test_muted_facts_go_whenever_they_were_said() -> None:
+    later = replace(SEAT, value="aisle", source_seq=30, span=(0, 5))
+    other = replace(SEAT, anchor="trip 11", category="DECISION", span=(40, 51))
+    mute = FactCorrection(anchor="trip 10", key="", value=None, seq=5, source_seq=5, ordinal=1)
+    fixed = FactCorrection(anchor="trip 10", key="seat", value="none", seq=9, source_seq=5, ordinal=2)
+    assert amended([SEAT, later, other], [mute, fixed]) == (other,)
+    assert muted([SEAT, later, other], [mute, fixed]) == {SEAT, later}
+    category = FactCorrection(anchor="", key="DECISION", value=None, seq=0, source_seq=0, ordinal=3)
+    assert amended([SEAT, other], [category]) == (SEAT,)
+    lifted = replace(category, value="", ordinal=4)
+    assert amended([SEAT, other], [category, lifted]) == (SEAT, other)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reactor_memory.core.log.archived_ranges import is_inside, is_within, overlaps
-from reactor_memory.features.facts.cleared import ledger_without_cleared
+from reactor_memory.features.facts.withheld_facts import ledger_without_cleared
 from reactor_memory.features.recall.indexed_ranges import outside
 from reactor_memory.models import BranchRange
 from reactor_memory.models.ledger import FactCorrection, Ledger
+from reactor_memory.models.seq_ranges import is_inside, is_within, overlaps
 from reactor_memory.testing.summary_recording import fact, segment
 
 LEDGER = Ledger(
