@@ -90,7 +90,7 @@ def block(line: str) -> Callable[[Callable[P, Generator[T]]], Callable[P, Block[
 class SyncTurn:
     """A `Turn` whose answer may be streamed without awaiting."""
 
-    def __init__(self, turn: Turn, call: Callable[[Callable[[], Context]], Context]) -> None:
+    def __init__(self, turn: Turn, call: Callable[..., Any]) -> None:
         self._turn = turn
         self._call = call
 
@@ -114,9 +114,17 @@ class SyncTurn:
         """Like `messages`, with its report."""
         return self._call(self._turn.current_context)
 
+    @property
+    def seq(self) -> int | None:
+        """Where the user message stands in the session; None while it is not stored."""
+        return self._turn.seq
+
     def add(self, *messages: MessagesLike) -> None:
-        """Tool calls and their results, in the order in which they happened."""
-        self._turn.add(*messages)
+        """Store tool calls and their results, in the order in which they happened; as `Turn.add`, awaited."""
+        self._call(self._added, messages)
+
+    async def _added(self, messages: tuple[MessagesLike, ...]) -> None:
+        await self._turn.add(*messages)
 
     def answer(self, answer: MessagesLike) -> None:
         """The final answer of the model, or a list that ends with it. The last one given counts."""

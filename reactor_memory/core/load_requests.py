@@ -37,6 +37,7 @@ class LoadRequest(Value, frozen=True, kw_only=True):
     query: str | None = None
     on_overflow: Literal["raise", "drop_memory"] = "raise"
     summaries: PostedMode = "auto"
+    before_seq: int | None = None
 
 
 def load_request(
@@ -53,6 +54,7 @@ def load_request(
     agent_name: str | None = None,
     reader_id: str | None = None,
     summaries: PostedMode = "auto",
+    before_seq: int | None = None,
 ) -> LoadRequest:
     """Raises `InvalidInputError` and `InvalidMessageError`, which name the argument."""
     check_session_id(session_id, creating=False)
@@ -68,6 +70,8 @@ def load_request(
         raise InvalidInputError("on_overflow", "must be raise or drop_memory")
     if summaries not in ("auto", "always"):
         raise InvalidInputError("summaries", "must be auto or always")
+    if before_seq is not None:
+        check_position("before_seq", before_seq, least=1)
     current = () if message is None else (message_of(message),)
     for each in current:
         check_message(each, limits)
@@ -85,6 +89,7 @@ def load_request(
         query=query,
         on_overflow=overflow,
         summaries=summaries,
+        before_seq=before_seq,
     )
 
 

@@ -24,6 +24,7 @@ from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import InvalidInputError, StoreCorruptError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, SearchHit, Session, Value, is_kept_by_author, is_posted_summary
 from reactor_memory.models.requests import ContextQuery, ContextRows
+from reactor_memory.models.turns import in_turns, is_traffic, last_turn_start, with_interruptions
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
@@ -42,6 +43,9 @@ MESSAGES_BEFORE = 10
 
 MOST_LONG_MESSAGES = 16
 """A load reads on behind so many messages that are each too long for its window: some may not stand in it at all."""
+
+MOST_BEFORE_A_TURN = 500
+"""So many messages are read at most before a turn that is stored already."""
 
 LAYOUT_SECONDS = 0.25
 """A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
@@ -200,7 +204,7 @@ class ContextLoader:
     ) -> tuple[ContextRows, Brought, Draft, bool]:
         """What was read, what may be shown of it without recall, and whether the window moved for it."""
         rows, brought, plan = await self._planned(request, limits, current_tokens)
-        if plan.layout is not None and keep_layout:
+        if plan.layout is not None and keep_layout and request.before_seq is None:
             await self._keep(request, plan.layout)
         session = rows.session
         draft = _readable_by(request.reader_id, _with_leading(plan.draft, rows.leading) if rows.leading else plan.draft)
@@ -208,6 +212,7 @@ class ContextLoader:
             draft = _with_remark(draft, part)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
             draft = await self._posted(draft, session)
+        draft = _with_interruptions(draft, session, bool(request.current))
         return rows, brought, draft, plan.layout is not None
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
@@ -295,7 +300,7 @@ class ContextLoader:
     ) -> tuple[ContextRows, Brought, Plan]:
         """The newest messages: never less than without a memory."""
         try:
-            rows = await self._source.read_context(msgspec.structs.replace(query, trigger_message_count=None))
+            rows = await self._rows(request, msgspec.structs.replace(query, trigger_message_count=None))
             msgspec.json.decode(msgspec.json.encode((rows.session, rows.messages)), type=_LOG)
         except DAMAGE:
             problem = f"session {request.session_id!r} is damaged; restore a backup"
@@ -314,18 +319,34 @@ class ContextLoader:
     async def _plan(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery
     ) -> tuple[ContextRows, Brought, Plan]:
-        rows = await self._source.read_context(query)
+        rows = await self._rows(request, query)
         brought = await self._brought(request, rows)
         plan = self._decide(request, limits, rows, brought, current_tokens, None)
         if plan.wants_summary:
-            rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
+            rows = await self._rows(request, msgspec.structs.replace(query, facts=True))
             plan = self._decide(request, limits, rows, brought, current_tokens, None)
         if plan.missing is None and not plan.wants_older:
             return rows, brought, plan
         outcome = await self._wait(request.session_id, plan.missing) if plan.missing else None
         query = self._query(request, limits, everything_unsealed=True)
-        rows = await self._source.read_context(msgspec.structs.replace(query, facts=True))
+        rows = await self._rows(request, msgspec.structs.replace(query, facts=True))
         return rows, brought, self._decide(request, limits, rows, brought, current_tokens, outcome)
+
+    async def _rows(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
+        """What was read of the log, turn by turn; for a turn that is stored already, of the log before it."""
+        rows = await self._read_before(request, query)
+        return msgspec.structs.replace(rows, messages=in_turns(rows.messages, rows.steps)) if rows.steps else rows
+
+    async def _read_before(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
+        rows = await self._source.read_context(query)
+        if request.before_seq is None or rows.session is None or rows.session.last_seq < request.before_seq:
+            return rows
+        until, last = request.before_seq - 1, max(query.last_count, min(query.max_messages, MOST_BEFORE_A_TURN))
+        before = await self._messages.read(request.session_id, request.user_id, until=until, last=last) if until else ()
+        layout = rows.layout if rows.layout is None or rows.layout.window_start_seq <= until else None
+        session = msgspec.structs.replace(rows.session, last_seq=until)
+        leading = tuple([each for each in rows.leading if (each.seq or 0) <= until])
+        return msgspec.structs.replace(rows, session=session, messages=before, layout=layout, leading=leading)
 
     def _is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
         """Whether a short conversation without memory yet loses messages that a posted summary may cover."""
@@ -488,6 +509,19 @@ class ContextLoader:
             draft = _with_remark(loaded.draft, "recall")
         first = made[1] if made and made[0] is draft else None
         return msgspec.structs.replace(loaded, draft=draft, first=first)
+
+
+def _with_interruptions(draft: Draft, session: Session | None, has_current: bool) -> Draft:
+    """The draft with results for the calls with which turns broke off; a newest turn without an answer is named."""
+    if session is None or not draft.window:
+        return draft
+    last = draft.window[-1]
+    if last.seq == session.last_seq and (is_traffic(last) or (has_current and last.role == "user")):
+        begins = draft.window[last_turn_start(draft.window)].seq
+        remark = f"the turn of message {begins} has no answer: it was interrupted, or goes on"
+        draft = msgspec.structs.replace(draft, remarks=(*draft.remarks, remark))
+    window = with_interruptions(draft.window, session.last_seq)
+    return draft if window is draft.window else msgspec.structs.replace(draft, window=tuple(window))
 
 
 def _with_leading(draft: Draft, leading: Sequence[Message]) -> Draft:

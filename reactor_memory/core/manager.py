@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from hashlib import blake2b
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import msgspec
 
 from reactor_memory.core import log
 from reactor_memory.core.batches import BatchMaker
@@ -18,6 +19,7 @@ from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import LoadRequest, as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.turn import Turn
+from reactor_memory.core.turn_log import Durable, StoredTurn, TurnLog
 from reactor_memory.core.validation import (
     MessageLimits,
     check_is_text,
@@ -30,6 +32,7 @@ from reactor_memory.database.deadlines import in_time, within
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
 from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, DeletedSessions
+from reactor_memory.models.turns import last_turn_start
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
@@ -52,8 +55,9 @@ class ConversationManager:
     """Loads contexts and saves turns; everything it promises holds per session.
 
     Each call has one deadline, ``store.timeout_seconds``, for all that it asks of the database, and raises
-    `StoreUnavailableError` or `OutcomeUnknownError` by then; `turn` has one for its load and one for its save. What may
-    take long by its nature has none for the whole: `explain`, `summarize`, `drain`, `erase_user`, `stream_messages`.
+    `StoreUnavailableError` or `OutcomeUnknownError` by then; `turn` has one for its load and one for each save. What
+    may take long by its nature has none for the whole: `explain`, `summarize`, `drain`, `erase_user`,
+    `stream_messages`.
 
     `user_id` is who asks. A session belongs to the user of its first save (None, the default: to everybody, for ever);
     everyone else gets a `SessionOwnershipError` from every method, and a deleted session raises `SessionDeletedError`.
@@ -108,6 +112,7 @@ class ConversationManager:
         traffic: MessagesLike = (),
         reader_id: str | None = None,
         summaries: PostedMode = "auto",
+        before_seq: int | None = None,
     ) -> Context:
         """The context for the next call of the model.
 
@@ -120,7 +125,8 @@ class ConversationManager:
         the stored session, however long or empty it is, and nothing is read. An unknown session is an empty one: a
         conversation may begin. With a `reader_id`, messages that other agents keep for themselves (visibility
         ``agent``, another `author_id`) are left out. What an agent posted (`post_summary`) is said where the context
-        shows less than it covers and the strategy shows memory; with `summaries` ``always`` in every context.
+        shows less than it covers and the strategy shows memory; with `summaries` ``always`` in every context. With
+        `before_seq`, the messages from there on are not shown: for a turn that is stored already, and given here.
 
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
@@ -138,6 +144,7 @@ class ConversationManager:
             overflow=on_overflow,
             reader_id=reader_id,
             summaries=summaries,
+            before_seq=before_seq,
         )
         if traffic:
             request = with_traffic(request, traffic, self._options.limits)
@@ -200,7 +207,7 @@ class ConversationManager:
     async def turn(
         self,
         session_id: str,
-        message: MessageLike,
+        message: MessageLike | None = None,
         *,
         user_id: str | None = None,
         agent_name: str | None = None,
@@ -211,6 +218,8 @@ class ConversationManager:
         on_overflow: Literal["raise", "drop_memory"] = "raise",
         idempotency_key: str | None = None,
         summaries: PostedMode = "auto",
+        resume: bool = False,
+        durable: Durable = "step",
     ) -> AsyncGenerator[Turn]:
         """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
 
@@ -219,14 +228,24 @@ class ConversationManager:
 
         `message` is what the user said; the other arguments are those of `load_history` and `save_history`.
 
-        If the block raises or is cancelled, or what it tells cannot be stored, the user message alone is saved, and
-        the exception goes on.
+        The user message is stored before the block runs, each step when ``await turn.add(...)`` returns, the answer
+        when the block ends. If the block raises, is cancelled, or its process dies, what was stored stays: a turn
+        without an answer, whose open calls are shown with a result that says that they were interrupted. With `resume`
+        the newest turn goes on if it has no answer (and `message` is left out, or what it began with); otherwise
+        `message` begins a new one. A turn that is repeated under its `idempotency_key` goes on, too, and what is given
+        again is stored once. With `durable` ``"end"`` everything is stored at the end, in one batch, and of a block
+        that raises the user message alone.
         """
-        message = message_of(message)
+        given = None if message is None else message_of(message)
+        earlier = await self._unanswered(session_id, user_id, given) if resume else None
+        given = given if earlier is None else earlier.message
+        if given is None:
+            what = "no turn is left without an answer" if resume else "what the user said is missing"
+            raise InvalidInputError("message", f"{what}: give a message to begin a turn")
         request = load_request(
             session_id,
             user_id,
-            message,
+            given,
             limits=self._options.limits,
             agent_name=agent_name,
             budget=budget,
@@ -236,50 +255,86 @@ class ConversationManager:
             overflow=on_overflow,
             summaries=summaries,
         )
-        with within(self._options.timeout_seconds):
-            loaded = await self._loader.load(request)
-        context = await self._loader.context(loaded, request.current)
-        turn = Turn(
-            message,
-            context,
-            assemble=lambda current: self._loader.assemble(loaded, tuple(map(as_given, current))),
-        )
-        async with self._recorded(request, context, True):
+        log_of_turn = self._turn_log(session_id, user_id, agent_name, idempotency_key, durable)
+        if earlier is not None:
+            log_of_turn.go_on(earlier)
+        turn = await self._loaded_turn(request, given, log_of_turn)
+        async with self._recorded(request, turn.context, True):
+            if earlier is None:
+                begun = await log_of_turn.begin(given)
+                if begun is not None and begun.replayed:
+                    await self._repeat(log_of_turn, session_id, user_id, begun.first_seq)
+                    turn = await self._loaded_turn(request, given, log_of_turn)
             try:
                 yield turn
             except BaseException:
-                await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
+                await self._keep_interrupted(log_of_turn, given)
                 raise
             try:
-                await self.save_history(
-                    session_id,
-                    turn.saved_messages(),
-                    user_id=user_id,
-                    idempotency_key=idempotency_key,
-                    agent_name=agent_name,
-                )
+                await log_of_turn.finish()
             except InvalidInputError:
-                await self._save_interrupted(session_id, message, user_id, agent_name, idempotency_key)
+                await self._keep_interrupted(log_of_turn, given)
                 raise
 
-    async def _save_interrupted(
-        self, session_id: str, message: Message, user_id: str | None, agent_name: str | None, key: str | None
-    ) -> None:
-        """Keep what the user said, also while being cancelled. The exception under way matters more than a fault here.
+    def _turn_log(
+        self, session_id: str, user_id: str | None, agent_name: str | None, key: str | None, durable: Durable
+    ) -> TurnLog:
+        check_optional_id("idempotency_key", key)
+        if durable not in ("step", "end"):
+            raise InvalidInputError("durable", "must be step or end")
+        if key is None and durable == "step":
+            key = f"turn {self._random(12)}"
+        save = partial(self.save_history, session_id, user_id=user_id, agent_name=agent_name)
+        return TurnLog(session_id, save, key=key, limits=self._options.limits, durable=durable)
 
-        The key of the whole turn stays free for the turn that succeeds.
-        """
-        failed_key = None if key is None else f"interrupted {blake2b(key.encode()).hexdigest()}"
+    async def _loaded_turn(self, request: LoadRequest, message: Message, log_of_turn: TurnLog) -> Turn:
+        """The turn with its context; of a turn that goes on, the log before it and what it did so far."""
+        if log_of_turn.first_seq:
+            request = msgspec.structs.replace(request, before_seq=log_of_turn.first_seq)
+            request = with_traffic(request, [*log_of_turn.traffic, *log_of_turn.unanswered], self._options.limits)
+        with within(self._options.timeout_seconds):
+            loaded = await self._loader.load(request)
+        return Turn(
+            message,
+            await self._loader.context(loaded, request.current),
+            assemble=lambda current: self._loader.assemble(loaded, tuple(map(as_given, current))),
+            log=log_of_turn,
+        )
+
+    @in_time
+    async def _repeat(self, log_of_turn: TurnLog, session_id: str, user_id: str | None, first_seq: int) -> None:
+        following = await self._messages.read(session_id, user_id, after=first_seq - 1)
+        end = next((index for index, each in enumerate(following) if index and each.role == "user"), len(following))
+        session = await self._messages.get_session(session_id, user_id)
+        if session is not None and following and following[0].seq == first_seq:
+            log_of_turn.repeat(StoredTurn(message=following[0], following=following[1:end], last_seq=session.last_seq))
+
+    @in_time
+    async def _unanswered(self, session_id: str, user_id: str | None, message: Message | None) -> StoredTurn | None:
+        """The newest turn if it has no answer, and began with `message`, if there is one."""
+        check_session_id(session_id, creating=False)
+        check_optional_id("user_id", user_id)
+        session = await self._messages.get_session(session_id, user_id)
+        if session is None:
+            return None
+        read, last = (), 0
+        while len(read) == last and not any(each.role == "user" for each in read):
+            last = max(64, last * 4)
+            read = await self._messages.read(session_id, user_id, last=last)
+        turn = read[last_turn_start(read) :]
+        if not turn or turn[0].role != "user":
+            return None
+        stored = StoredTurn(message=turn[0], following=turn[1:], last_seq=session.last_seq)
+        return stored if not stored.is_answered and stored.begins_with(message) else None
+
+    async def _keep_interrupted(self, log_of_turn: TurnLog, message: Message) -> None:
+        """Also while being cancelled. The exception under way matters more than a fault here."""
         with anyio.CancelScope(shield=True):
             try:
-                await self.save_history(
-                    session_id, [message], user_id=user_id, idempotency_key=failed_key, agent_name=agent_name
-                )
+                await log_of_turn.interrupted(message)
             except ReactorMemoryError as error:
-                logger.warning(
-                    "user message of a failed turn not saved",
-                    extra={"session_id": session_id, "reason": type(error).__name__},
-                )
+                fields = {"session_id": log_of_turn.session_id, "reason": type(error).__name__}
+                logger.warning("a failed turn is not stored whole", extra=fields)
 
     @in_time
     async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from reactor_memory.models import LARGEST, Message, Pin, Session, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reactor_memory.models.block_lines import Layout
     from reactor_memory.models.ledger import RangeSummary, SummaryHead
 
@@ -70,7 +73,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
 
     `leading` are the system messages that the session begins with, from message 1 on: every context shows them.
     `ranges` are the live summaries of ranges, where the strategy reads them. `damaged` names what could not be read and
-    is made again. An unknown session is None, with none of them.
+    is made again. `steps` tells of messages where the turn begins whose steps they are, if turns may have run at once.
+    An unknown session is None, with none of them.
     """
 
     session: Session | None = None
@@ -81,6 +85,21 @@ class ContextRows(Value, frozen=True, kw_only=True):
     leading: tuple[Message, ...] = ()
     ranges: tuple[RangeSummary, ...] = ()
     damaged: tuple[str, ...] = ()
+    steps: Mapping[int, int] = {}
+
+
+def step_key(first_seq: int, last_seq: int) -> str:
+    """The key of a step of the turn that begins with message `first_seq`, stored behind message `last_seq`."""
+    return f"turn {first_seq} after {last_seq}"
+
+
+_STEP_KEY = re.compile(r"turn (\d{1,18}) after \d{1,18}")
+
+
+def turn_of_step(key: str) -> int | None:
+    """Where the turn begins of which this is the key of a step."""
+    found = _STEP_KEY.fullmatch(key)
+    return int(found[1]) if found else None
 
 
 class Withdrawn(Value, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ pairs in it.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.models import (
@@ -150,6 +151,82 @@ def _lost_with(run: range, answers: Mapping[int, Sequence[int]]) -> dict[int, Or
     lost: dict[int, OrphanReason] = dict.fromkeys(run, "open_reasoning")
     lost.update((result, "orphan_result") for index in run for result in answers.get(index, ()))
     return lost
+
+
+def is_answered(turn: Sequence[Message]) -> bool:
+    """Whether a turn ends as turns do: with what the model says, without a call."""
+    last = turn[-1]
+    return is_models(last) and not last.tool_calls and not is_bare_reasoning(last)
+
+
+INTERRUPTED = "[no result: the run was interrupted before the tool answered]"
+
+
+def interrupted_results(turn: Sequence[Message]) -> list[Message]:
+    """Results that say so, for the calls with which a turn breaks off."""
+    run = turn[_last_exchange(turn) :]
+    told = {message.tool_call_id for message in run if message.role == "tool"}
+    left = {call.id: call.name for message in run for call in message.tool_calls if call.id not in told}
+    return [
+        Message(role="tool", content=INTERRUPTED, tool_call_id=call_id, name=name or None, metadata={"is_error": True})
+        for call_id, name in left.items()
+    ]
+
+
+def _last_exchange(turn: Sequence[Message]) -> int:
+    """Where the calls begin with which the turn ends, results that follow them aside."""
+    start = len(turn)
+    while start and turn[start - 1].role == "tool":
+        start -= 1
+    while start and turn[start - 1].tool_calls and is_models(turn[start - 1]):
+        start -= 1
+    return start
+
+
+def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[Message]:
+    """The messages of a log that ends with `last_seq`, with a result for each call with which a turn broke off.
+
+    Where a message is missing that may have been the result, a call stays without: it was withdrawn or erased.
+    """
+    ends = [index for index, message in enumerate(messages) if message.role == "user"]
+    shown: list[Message] = []
+    start = 0
+    for end in (*ends, len(messages)):
+        turn = messages[start:end]
+        shown += turn
+        after = messages[end].seq if end < len(messages) else last_seq + 1
+        if turn and is_traffic(turn[-1]) and _is_gap_free(turn[_last_exchange(turn) :], after):
+            shown += interrupted_results(turn)
+        start = end
+    return shown if len(shown) > len(messages) else messages
+
+
+def _is_gap_free(run: Sequence[Message], after: int | None) -> bool:
+    seqs = [*(message.seq or 0 for message in run), after or 0]
+    return seqs == list(range(seqs[0], seqs[0] + len(seqs)))
+
+
+def may_have_run_at_once(messages: Sequence[Message]) -> bool:
+    """Whether a turn began before the one before it had its answer."""
+    return any(
+        message.role == "user" and (before.role in ("user", "tool") or before.tool_calls)
+        for before, message in pairwise(messages)
+    )
+
+
+def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[Message]:
+    """The messages, oldest first, with those of each turn together. `steps`: of messages, where their turn begins."""
+    order = {message.seq or 0: [message] for message in messages if message.role == "user"}
+    before: list[Message] = []
+    turns, turn = [before], before
+    for message in messages:
+        if message.role == "user":
+            turn = order[message.seq or 0]
+            turns.append(turn)
+        else:
+            turn = order.get(steps.get(message.seq or 0, 0), turn)
+            turn.append(message)
+    return [message for each in turns for message in each]
 
 
 def in_exchanges(messages: Sequence[Message]) -> list[Message]:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import anyio
 import msgspec
@@ -26,11 +27,11 @@ async def stored(memory: object) -> list[str]:
     return texts(await memory.read_messages("s", user_id=USER))  # type: ignore[attr-defined]
 
 
-async def test_a_turn_that_succeeds_is_saved_as_one_batch() -> None:
+async def test_a_turn_stored_at_its_end_is_one_batch() -> None:
     call = ToolCall(id="c1", name="look", arguments={"at": "it"})
     async with agent_memory(scripted()) as memory:
-        async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="turn-1") as turn:
-            turn.add(Message.assistant(tool_calls=[call]), Message.tool("seen", tool_call_id="c1"))
+        async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="turn-1", durable="end") as turn:
+            await turn.add(Message.assistant(tool_calls=[call]), Message.tool("seen", tool_call_id="c1"))
             assert await stored(memory) == []
             turn.answer("this")
         messages = await memory.read_messages("s", user_id=USER)
@@ -135,7 +136,7 @@ async def test_a_failed_turn_can_be_repeated_under_its_key() -> None:
                     raise ZeroDivisionError
         async with memory.turn("s", QUESTION, user_id=USER, idempotency_key="k") as turn:
             turn.answer("this")
-        assert await stored(memory) == ["what now?", "what now?", "this"]
+        assert await stored(memory) == ["what now?", "this"]
         with pytest.raises(IdempotencyConflictError):
             await memory.save_history("s", [Message.user("another")], user_id=USER, idempotency_key="k")
 
@@ -280,18 +281,22 @@ async def test_a_stranger_has_no_turn() -> None:
         assert len(await stored(memory)) == 2
 
 
-async def test_twenty_turns_at_once_stay_whole() -> None:
-    async with agent_memory(scripted()) as memory:
+@pytest.mark.parametrize("durable", ["step", "end"])
+async def test_twenty_turns_at_once_stay_whole(durable: Literal["step", "end"]) -> None:
+    async with agent_memory(scripted(), summary={"enabled": False}, history={"max_conversation_turns": 30}) as memory:
 
         async def run(number: int) -> None:
-            async with memory.turn("s", Message.user(f"question {number}"), user_id=USER) as turn:
+            message = Message.user(f"question {number}")
+            async with memory.turn("s", message, user_id=USER, durable=durable) as turn:
                 await anyio.sleep(0.001 * (number % 5))
                 turn.answer(f"answer {number}")
 
         async with anyio.create_task_group() as group:
             for number in range(20):
                 group.start_soon(run, number)
-        contents = await stored(memory)
+        context = await memory.load_history("s", user_id=USER)
+        assert verify(context, count=memory.container.message_counter().of) == []
+        contents = texts(context.messages)
     pairs = list(zip(contents[::2], contents[1::2], strict=True))
     assert len(pairs) == 20
     assert all(answer == question.replace("question", "answer") for question, answer in pairs)

@@ -77,15 +77,27 @@ def _check_order(context: Context) -> Iterator[str]:
         yield "order: the parts are not in the order of a context"
     logged = _logged(report)
     for part in logged:
-        seqs = _seqs(context, part)
-        if any(later <= earlier for earlier, later in pairwise(seqs)):
+        if not _is_oldest_first(context, part):
             yield f"order: {part} is not oldest first"
     shown = Counter(seq for part in logged for seq in _seqs(context, part))
     if shown and max(shown.values()) > 1:
         yield "order: a message is shown twice"
-    log = _seqs(context, "window") + _seqs(context, "current")
-    if log != sorted(log):
+    window, current = _seqs(context, "window"), _seqs(context, "current")
+    if window and current and max(window) >= min(current):
         yield "order: the current turn is older than the window"
+
+
+def _is_oldest_first(context: Context, part: str) -> bool:
+    """Turns by where they begin, and each by itself: those that ran at once stand one after the other."""
+    pairs = zip(context.report.parts, context.messages, strict=True)
+    shown = [(message.role == "user", message.seq) for name, message in pairs if name == part]
+    turns: list[list[int]] = [[]]
+    for begins, seq in shown:
+        if begins:
+            turns.append([])
+        turns[-1] += [] if seq is None else [seq]
+    heads = [turn[0] for turn in turns if turn]
+    return all(run == sorted(run) for run in (heads, *turns))
 
 
 def _rank(report: ContextReport, part: str) -> int:

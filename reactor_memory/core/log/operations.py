@@ -29,7 +29,15 @@ from reactor_memory.errors import (
     SessionOwnershipError,
 )
 from reactor_memory.models import LARGEST, BranchRange, Message, Pin, Session, is_posted_summary
-from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, ContextQuery, ContextRows
+from reactor_memory.models.requests import (
+    SUMMARIZE,
+    Appended,
+    AppendRequest,
+    ContextQuery,
+    ContextRows,
+    turn_of_step,
+)
+from reactor_memory.models.turns import may_have_run_at_once
 
 if TYPE_CHECKING:
     from reactor_memory.models.block_lines import Layout
@@ -233,20 +241,38 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     if first_role == "system":
         leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
     if query.trigger_message_count is None:
-        newest = yield from _newest(session.branch, query.last_count)
-        return ContextRows(session=session, pins=pins, messages=newest[::-1], leading=leading)
+        newest = (yield from _newest(session.branch, query.last_count))[::-1]
+        steps = yield from read_steps(session.branch, newest)
+        return ContextRows(session=session, pins=pins, messages=newest, leading=leading, steps=steps)
     stored = yield from log.context_layouts.stored_layout(query.session_id, query.budget, query.settings_fingerprint)
     layout, damaged = log.context_layouts.read_layout(stored[0]) if stored else (None, ())
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
+    head = yield from summary(query.session_id)
+    messages = (yield from _newest_for(query, session, layout))[::-1]
     return ContextRows(
         session=session,
         pins=pins,
-        summary=(yield from summary(query.session_id)),
+        summary=head,
         layout=layout,
-        messages=(yield from _newest_for(query, session, layout))[::-1],
+        messages=messages,
         leading=leading,
         damaged=damaged,
+        steps=(yield from read_steps(session.branch, messages)),
     )
+
+
+def read_steps(branch: Sequence[BranchRange], messages: Sequence[Message]) -> Steps[dict[int, int]]:
+    """Of messages, oldest first, where the turn begins whose steps they are; read if turns may have run at once."""
+    if not may_have_run_at_once(messages):
+        return {}
+    steps: dict[int, int] = {}
+    for part in stored_parts(branch, (messages[0].seq or 1) - 1, messages[-1].seq):
+        rows = yield Query("steps", part.values())
+        for seq, key, size in rows:
+            first_seq = turn_of_step(key)
+            if first_seq is not None:
+                steps.update(dict.fromkeys(range(seq, seq + size), first_seq))
+    return steps
 
 
 def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) -> Steps[tuple[Message, ...]]:

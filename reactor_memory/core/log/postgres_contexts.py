@@ -17,6 +17,7 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
 from reactor_memory.models import Message, Pin, Session
 from reactor_memory.models.requests import ContextQuery, ContextRows
+from reactor_memory.models.turns import may_have_run_at_once
 
 if TYPE_CHECKING:
     from reactor_memory.models.ledger import SummaryHead
@@ -37,8 +38,10 @@ async def read_context(database: Database, query: ContextQuery) -> ContextRows:
 
 
 async def _fetched(database: Database, name: str, query: ContextQuery) -> ContextRows:
-    rows = await database.one(name, _context_values(query), is_repeatable=True)
-    return _context_from(rows, query.user_id)
+    rows = _context_from(await database.one(name, _context_values(query), is_repeatable=True), query.user_id)
+    if rows.session is None or not may_have_run_at_once(rows.messages):
+        return rows
+    return replace(rows, steps=await database.read(log.read_steps, rows.session.branch, rows.messages))
 
 
 def _context_query(query: ContextQuery) -> str:

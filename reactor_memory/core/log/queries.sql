@@ -302,6 +302,12 @@ SELECT number, last_seq FROM placed
 
 -- Reading messages
 
+-- name: steps
+-- The batches that turns stored while they ran.
+SELECT seq, batch_key, batch_size FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq AND batch_key LIKE 'turn % after %'
+
 -- name: messages_oldest_first
 -- What was archived until behind `hidden_until` is in view: this branch began before.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
