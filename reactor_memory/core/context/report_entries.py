@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, repeat
+from operator import lt
 from typing import TypeAlias
 
 from reactor_memory.core.context.accounting import (
@@ -94,12 +95,19 @@ def _cut_entries(part: Part, account: CutAccount) -> Entries:
     begin, gone, offered, cut, _ = account
     if gone:
         entries.append(("dropped", _entry(part, *gone, range(begin, cut.start), "over_budget", None)))
-    if cut.orphans or cut.excerpts:
+    is_in_order = _is_in_log_order(offered)
+    if cut.orphans or cut.excerpts or not is_in_order:
         fates = [_cut_fate(account, index, message) for index, message in enumerate(offered, cut.start)]
-        entries += _runs(part, offered, fates, at=cut.start)
+        entries += (_runs if is_in_order else _neighbour_runs)(part, offered, fates, at=cut.start)
     elif offered:
         entries.append(("kept", _entry(part, offered[0], offered[-1], range(cut.start, cut.end), "fits", cut.tokens)))
     return entries
+
+
+def _is_in_log_order(messages: Sequence[Message]) -> bool:
+    """Not where turns that ran at once stand one after the other, or at the end a result that nobody told."""
+    seqs = [message.seq for message in messages if message.seq is not None]
+    return not seqs or (messages[-1].seq is not None and all(map(lt, seqs, seqs[1:])))
 
 
 def _cut_fate(account: CutAccount, index: int, message: Message) -> Fate:
@@ -158,13 +166,16 @@ def _turn_fates(account: TurnAccount) -> Iterator[Fate]:
 
 
 def _choice_entries(part: Part, account: ChoiceAccount) -> Entries:
+    return _neighbour_runs(part, *account)
+
+
+def _neighbour_runs(part: Part, offered: Sequence[Message], fates: Sequence[Fate], *, at: int = 0) -> Entries:
     """Only neighbours in the log share an entry."""
-    offered, fates = account
     entries: Entries = []
     for _, run in groupby(range(len(offered)), key=lambda index: (offered[index].seq or 0) - index):
         positions = list(run)
         begin, end = positions[0], positions[-1] + 1
-        entries += _runs(part, offered[begin:end], fates[begin:end], at=begin)
+        entries += _runs(part, offered[begin:end], fates[begin:end], at=at + begin)
     return entries
 
 
