@@ -1,13 +1,14 @@
 """The memory of an agent as a middleware: what the model sees, and what of a run is kept.
 
 The state of the agent stays as it is. Before each call of the model the messages of the request are replaced by the
-context of the session: its memory and its window, then the turn that goes on. At the end of a run the messages that it
-added are saved, each under a key of its id, so that no retry, resumed run or crash between the two keeps one twice.
+context of the session: its memory and its window, then the turn that goes on. What a run adds is kept step by step: the
+input when it begins, each answer of the model before its tools run, each result before the next call; what the state no
+longer holds is taken back (`thread_log`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any, NotRequired, cast
 
@@ -19,6 +20,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from reactor_memory.adapters.langchain.message_conversion import from_messages, to_message
+from reactor_memory.adapters.langchain.thread_log import ThreadLog, logs_of
 from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memory import Memory
@@ -29,17 +31,26 @@ BEGINNING = ""
 """Stands for the id of the message before the first one."""
 
 
+LATEST = 6
+"""So many checkpoints are asked for the thread of a state that does not name it: the newest are of the run itself."""
+
+
 class MemoryState(AgentState[Any]):
-    """`memory_saved_until` is the id of the message up to which the session has the messages of the state."""
+    """`memory_saved_until` is the id of the message up to which the session has the messages of the state, and
+    `memory_thread` marks what was kept of the thread. It outlives no checkpointer: a state that begins anew takes back
+    nothing of what others said in its session.
+    """
 
     memory_saved_until: NotRequired[Annotated[str, PrivateStateAttr]]
+    memory_thread: NotRequired[Annotated[str, PrivateStateAttr]]
 
 
 class Scope(Value, frozen=True, kw_only=True):
-    """Whose session a run belongs to."""
+    """Whose session a run belongs to; `depth` names its graph among those that call one another."""
 
     session_id: str
     user_id: str | None
+    depth: str = ""
 
 
 class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
@@ -50,7 +61,9 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     the messages; without it, system prompt and tools are counted, too. `agent_name` is whose notes the context begins
     with, if ``notes.enabled``. Runs may be on any thread and event loop.
 
-    A run that fails keeps nothing of its turn until a later run of its thread saves what the checkpoint has of it. A
+    A run that fails or is killed keeps its steps. Messages that leave the state (`RemoveMessage`, a run from an earlier
+    checkpoint) or have other words under their id leave the session, too: what stood before others is erased. An agent
+    that another one with memory calls (a sub-agent) has a session of its own, as long as none is named for it. A
     thread that is older than its middleware begins with the turn under way. Raises what `load_history` and
     `save_history` raise, and `InvalidInputError` for a run without a session.
     """
@@ -78,46 +91,71 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     # -- the hooks ----------------------------------------------------------------------------------------------
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Note where the run begins, if no run before it did."""
-        return {"memory_saved_until": _saved_until(state)}
+        """Note where the run begins, if no run before it did, and keep its input."""
+        known = _thread_of(state) or _thread_in(_checkpointer().list(_latest(), limit=LATEST) if _is_kept() else ())
+        noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
+        scope = self._scope(runtime)
+        self._crossing.call(lambda: self._follow({**state, **noted}, scope, begins=True))
+        return noted
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        return self.before_agent(state, runtime)
+        known = _thread_of(state)
+        if known is None and _is_kept():
+            known = _thread_in([each async for each in _checkpointer().alist(_latest(), limit=LATEST)])
+        noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
+        scope = self._scope(runtime)
+        await self._crossing.acall(lambda: self._follow({**state, **noted}, scope, begins=True))
+        return noted
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         scope = self._scope(request.runtime)
         messages = self._crossing.call(lambda: self._context(request, scope))
-        return handler(request.override(messages=cast("Any", messages)))
+        try:
+            return handler(request.override(messages=cast("Any", messages)))
+        except BaseException:
+            self._log(request.state, scope).end(*_new(request.state))
+            raise
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         scope = self._scope(request.runtime)
         messages = await self._crossing.acall(lambda: self._context(request, scope))
-        return await handler(request.override(messages=cast("Any", messages)))
+        try:
+            return await handler(request.override(messages=cast("Any", messages)))
+        except BaseException:
+            self._log(request.state, scope).end(*_new(request.state))
+            raise
+
+    def after_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """Keep what the model said before its tools run."""
+        scope = self._scope(runtime)
+        self._crossing.call(lambda: self._follow(state, scope))
+        return None
+
+    async def aafter_model(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        scope = self._scope(runtime)
+        await self._crossing.acall(lambda: self._follow(state, scope))
+        return None
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         scope = self._scope(runtime)
-        self._crossing.call(lambda: self._save(_unsaved(state), scope))
+        self._crossing.call(lambda: self._follow(state, scope, ends=True))
         return _all_saved(state)
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         scope = self._scope(runtime)
-        await self._crossing.acall(lambda: self._save(_unsaved(state), scope))
+        await self._crossing.acall(lambda: self._follow(state, scope, ends=True))
         return _all_saved(state)
 
     # -- what they do -------------------------------------------------------------------------------------------
 
     async def _context(self, request: ModelRequest[Any], scope: Scope) -> list[BaseMessage]:
-        """What the model sees. What the state has before the current turn is saved first, so that nothing is missing
-        between the two.
-        """
-        unsaved = _unsaved(request.state)
-        turn_start = _turn_start(unsaved)
-        await self._save(unsaved[:turn_start], scope)
-        current = request.messages[_turn_start(request.messages) :] if turn_start < len(unsaved) else []
+        """What the model sees: the log before the current turn, and the turn as the request has it."""
+        await self._follow(request.state, scope)
+        current = request.messages[_turn_start(request.messages) :]
         context = await self._memory.load_history(
             scope.session_id,
             user_id=scope.user_id,
@@ -127,19 +165,27 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
             budget=self._budget,
             system=request.system_prompt,
             tools=map(_declaration, request.tools),
+            before_seq=self._log(request.state, scope).first_seq(current[0]) if current else None,
         )
         return from_messages(in_exchanges(context.messages))
 
-    async def _save(self, messages: Sequence[BaseMessage], scope: Scope) -> None:
-        """One by one: a batch would be another one when it is repeated after more was added."""
-        for message in messages:
-            await self._memory.save_history(
-                scope.session_id,
-                [to_message(message)],
-                user_id=scope.user_id,
-                idempotency_key=_key_of(message),
-                agent_name=self._agent_name,
-            )
+    async def _follow(self, state: Any, scope: Scope, *, begins: bool = False, ends: bool = False) -> None:
+        """Keep the state as it is now."""
+        log = self._log(state, scope)
+        await log.follow(*_new(state), alone=begins and _is_replay())
+        if ends:
+            log.end(*_new(state))
+
+    def _log(self, state: Any, scope: Scope) -> ThreadLog:
+        logs, thread = logs_of(self._memory), _thread_of(state) or ""
+        return logs.of(
+            self._memory,
+            scope.session_id,
+            scope.user_id,
+            thread,
+            agent_name=self._agent_name,
+            depth=scope.depth,
+        )
 
     def _scope(self, runtime: Runtime[Any]) -> Scope:
         context = cast("object", runtime.context)
@@ -147,7 +193,10 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if session_id is None:
             problem = 'is missing: run the agent with config={"configurable": {"thread_id": ...}}'
             raise InvalidInputError("thread_id", problem)
-        return Scope(session_id=session_id, user_id=self._user_id or _named(context, "user_id"))
+        user_id, depth = self._user_id or _named(context, "user_id"), _graph_of_run()
+        if not self._session_id and logs_of(self._memory).is_inside(session_id, depth):
+            session_id = f"{session_id}.{blake2b(depth.encode(), digest_size=8).hexdigest()}"
+        return Scope(session_id=session_id, user_id=user_id, depth=depth)
 
 
 def _named(context: object, name: str) -> str | None:
@@ -159,6 +208,51 @@ def _named(context: object, name: str) -> str | None:
     if value is None:  # LangGraph's server configures an empty user where nobody signed in
         value = get_config().get("configurable", {}).get(name) or None
     return None if value is None else str(value)
+
+
+# -- where a run is ---------------------------------------------------------------------------------------------------
+
+
+def _configured() -> Mapping[str, Any]:
+    return get_config().get("configurable", {})
+
+
+def _graph_of_run() -> str:
+    """The name of the graph inside the graphs that called it; empty for the outermost."""
+    return str(_configured().get("checkpoint_ns") or "").rpartition("|")[0]
+
+
+def _is_replay() -> bool:
+    """Whether the run begins at a checkpoint that was named, not at the newest one."""
+    return _configured().get("__pregel_replay_state") is not None
+
+
+def _is_kept() -> bool:
+    return _checkpointer() is not None and bool(_configured().get("thread_id"))
+
+
+def _checkpointer() -> Any:
+    return _configured().get("__pregel_checkpointer")
+
+
+def _latest() -> Any:
+    return {"configurable": {"thread_id": _configured().get("thread_id"), "checkpoint_ns": _graph_of_run()}}
+
+
+def _thread_of(state: Any) -> str | None:
+    return state.get("memory_thread")
+
+
+def _begun_by(state: Any) -> str:
+    """What marks a thread that has no mark: an input that failed and is repeated is the same one."""
+    messages: Sequence[BaseMessage] = state["messages"]
+    return blake2b(str(messages[0].id if messages else "").encode(), digest_size=8).hexdigest()
+
+
+def _thread_in(checkpoints: Iterable[Any]) -> str | None:
+    """The thread that one of its checkpoints names: a run may begin before the first one that does."""
+    values = (each.checkpoint.get("channel_values", {}) for each in checkpoints)
+    return next((each["memory_thread"] for each in values if each.get("memory_thread")), None)
 
 
 # -- which messages are new -------------------------------------------------------------------------------------------
@@ -174,13 +268,13 @@ def _saved_until(state: Any) -> str:
     return (messages[start - 1].id or BEGINNING) if start else BEGINNING
 
 
-def _unsaved(state: Any) -> Sequence[BaseMessage]:
+def _new(state: Any) -> tuple[Sequence[BaseMessage], int]:
+    """The messages of the state, and from where on they are of this run."""
     messages: Sequence[BaseMessage] = state["messages"]
     saved_until = _saved_until(state)
     if saved_until == BEGINNING:
-        return messages
-    position = next(index for index, message in enumerate(messages) if message.id == saved_until)
-    return messages[position + 1 :]
+        return messages, 0
+    return messages, 1 + next(index for index, message in enumerate(messages) if message.id == saved_until)
 
 
 def _all_saved(state: Any) -> dict[str, Any] | None:
@@ -202,11 +296,6 @@ def _turn_start(messages: Sequence[BaseMessage]) -> int:
         if isinstance(messages[index], HumanMessage):
             return index
     return len(messages)
-
-
-def _key_of(message: BaseMessage) -> str | None:
-    """The key under which a message is saved once. Every message in the state of an agent has an id."""
-    return f"langchain {blake2b(message.id.encode(), digest_size=24).hexdigest()}" if message.id else None
 
 
 def _declaration(tool: BaseTool | dict[str, Any]) -> JsonObject:

@@ -185,24 +185,27 @@ class TestOnce:
         assert texts(model.seen[-1]) == ["system: Be brief.", *everything[:4]]
         assert texts(await stored(memory)) == texts(result["messages"]) == everything
 
+    @pytest.mark.parametrize("crash_at", [1, 2, 3, 4])
     async def test_a_crash_between_the_save_and_the_checkpoint(
-        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch, crash_at: int
     ) -> None:
         model = ScriptedModel(answers=[TWO_CALLS, "both found"])
         middleware = ReactorMemoryMiddleware(memory)
         agent = agent_of(model, middleware)
-        save = middleware._save
+        save, saved = memory.save_history, list[int]()
 
-        async def save_and_crash(*arguments: Any) -> None:
-            await save(*arguments)
-            if len(arguments[0]) > 1:
-                monkeypatch.undo()
+        async def save_and_crash(*arguments: Any, **fields: Any) -> Any:
+            appended = await save(*arguments, **fields)
+            saved.append(1)
+            if len(saved) == crash_at:
                 raise ConnectionAbortedError
+            return appended
 
-        monkeypatch.setattr(middleware, "_save", save_and_crash)
+        monkeypatch.setattr(memory, "save_history", save_and_crash)
         with pytest.raises(ConnectionAbortedError):
             await agent.ainvoke(said("hello"), THREAD)
-        assert texts(await stored(memory)) == WHOLE_TURN
+        monkeypatch.undo()
+        assert texts(await stored(memory)) == WHOLE_TURN[: (0, 1, 2, 4, 5)[crash_at]]
         await agent.ainvoke(None, THREAD)
         assert texts(await stored(memory)) == WHOLE_TURN
 
@@ -228,7 +231,7 @@ class TestOnce:
         approval = HumanInTheLoopMiddleware(interrupt_on={"look": True})
         agent = agent_of(model, ReactorMemoryMiddleware(memory), approval)
         await agent.ainvoke(said("hello"), THREAD)
-        assert await stored(memory) == []
+        assert texts(await stored(memory)) == ["human: hello", "ai: may I"]
         result = await agent.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), THREAD)
         assert texts(await stored(memory)) == texts(result["messages"])
         assert len(result["messages"]) == 4
