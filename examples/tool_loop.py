@@ -32,7 +32,7 @@ async def main() -> None:
         async with memory.turn("tools", "How much tea is left?", budget=2000) as turn:
             reply = await scripted_model(turn.messages())
             while reply.tool_calls:
-                turn.add(reply, *(run_tool(call) for call in reply.tool_calls))
+                await turn.add(reply, *(run_tool(call) for call in reply.tool_calls))
                 reply = await scripted_model(turn.messages())
             turn.answer(reply)
         for message in await memory.read_messages("tools"):

@@ -9,7 +9,6 @@ pairs in it.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.models import (
@@ -188,17 +187,17 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
 
     Where a message is missing that may have been the result, a call stays without: it was withdrawn or erased.
     """
-    ends = [index for index, message in enumerate(messages) if message.role == "user"]
-    shown: list[Message] = []
-    start = 0
-    for end in (*ends, len(messages)):
-        turn = messages[start:end]
-        shown += turn
-        after = messages[end].seq if end < len(messages) else last_seq + 1
-        if turn and is_traffic(turn[-1]) and _is_gap_free(turn[_last_exchange(turn) :], after):
-            shown += interrupted_results(turn)
-        start = end
-    return shown if len(shown) > len(messages) else messages
+    last = len(messages)
+    ends = [at for at in range(1, last) if messages[at].role == "user" and is_traffic(messages[at - 1])]
+    if last and is_traffic(messages[-1]):
+        ends.append(last)
+    shown = list(messages)
+    for end in reversed(ends):
+        start = _last_exchange(messages[:end])
+        after = messages[end].seq if end < last else last_seq + 1
+        if _is_gap_free(messages[start:end], after):
+            shown[end:end] = interrupted_results(messages[start:end])
+    return shown if len(shown) > last else messages
 
 
 def _is_gap_free(run: Sequence[Message], after: int | None) -> bool:
@@ -208,10 +207,12 @@ def _is_gap_free(run: Sequence[Message], after: int | None) -> bool:
 
 def may_have_run_at_once(messages: Sequence[Message]) -> bool:
     """Whether a turn began before the one before it had its answer."""
-    return any(
-        message.role == "user" and (before.role in ("user", "tool") or before.tool_calls)
-        for before, message in pairwise(messages)
-    )
+    last = "assistant"
+    for message in messages:
+        if message.role == "user" and last in ("user", "tool", "calls"):
+            return True
+        last = "calls" if message.tool_calls else message.role
+    return False
 
 
 def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[Message]:

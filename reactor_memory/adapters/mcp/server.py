@@ -140,7 +140,9 @@ class _SessionTools:
             str | None, Field(description="Repeating a call with the same key and messages adds nothing.")
         ] = None,
     ) -> Added:
-        """Keep messages at the end of a conversation, all or none of them. They are never changed afterwards."""
+        """Keep messages at the end of a conversation, all or none of them: best step by step, as they happen. They are
+        never changed afterwards.
+        """
         added = await self._memory.save_history(
             session_id,
             [to_message(message) for message in messages],

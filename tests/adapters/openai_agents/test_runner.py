@@ -165,3 +165,38 @@ async def talk(memory: Memory, session_id: str, *, turns: int) -> None:
         question, answer = f"Tell me about item {number}.", f"Item {number} is blue."
         await memory.save_history(session_id, [Message.user(question), Message.assistant(answer)])
     await memory.drain()
+
+
+async def test_an_interrupted_run_keeps_its_steps_and_the_next_goes_on(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
+    model = ScriptedModel([calls("find_order", '{"number": "A-1042"}', "c1")], RuntimeError("down"), [says("It is.")])
+    desk = Agent(name="desk", model=model, tools=[find_order])
+    with pytest.raises(RuntimeError, match="down"):
+        await Runner.run(desk, "Where is A-1042?", session=session)
+    messages = await memory.read_messages("s")
+    assert [message.role for message in messages] == ["user", "assistant", "tool"]
+    await Runner.run(desk, "And now?", session=session)
+    assert [item.get("type", item.get("role")) for item in model.seen[-1]] == [
+        "user",
+        "function_call",
+        "function_call_output",
+        "user",
+    ]
+
+
+async def test_a_call_whose_run_was_killed_has_a_result_that_says_so(memory: Memory) -> None:
+    session = ReactorMemorySession(memory, "s")
+    call: Any = {"type": "function_call", "call_id": "c1", "name": "find_order", "arguments": "{}"}
+    await session.add_items([{"role": "user", "content": "Where is A-1042?"}])
+    await session.add_items([call])
+    model = ScriptedModel([says("It is on its way.")])
+    await Runner.run(Agent(name="desk", model=model, tools=[find_order]), "And now?", session=session)
+    seen = model.seen[-1]
+    assert [item.get("type", item.get("role")) for item in seen] == [
+        "user",
+        "function_call",
+        "function_call_output",
+        "user",
+    ]
+    assert seen[2]["call_id"] == "c1"
+    assert "interrupted" in str(seen[2]["output"])
