@@ -15,7 +15,8 @@ import pytest
 
 from reactor_memory import errors
 from reactor_memory.client import MemoryServiceClient
-from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest
+from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest, ToolCallBody
+from reactor_memory.models.turns import INTERRUPTED
 from reactor_memory.server.openapi import document
 from tests.server.processes import ROOT, ServiceProcess, environment, service, token_of
 from tests.server.running import RunningService, running_service
@@ -159,6 +160,23 @@ async def test_an_agent_reads_and_writes(clients: Clients) -> None:
     assert any("They stay by the river." in message.content for message in told.messages)
     behind = await clients.agent.get_context(conversation, after_message_id=question.id, limit=1)
     assert [message.content for message in behind.messages] == ["The one by the river."]
+
+
+async def test_an_agent_saves_step_by_step_and_goes_on(clients: Clients) -> None:
+    """What is left of an agent that was killed at a call is shown with a result that says so."""
+    conversation = (await clients.ann.create_conversation()).id
+    await clients.ann.append_message(conversation, "Which hotel?")
+    call = ToolCallBody(id="c1", name="look", arguments={})
+    step = CreateAgentMessageRequest(role="assistant", content="", tool_calls=[call])
+    for _ in range(2):
+        await clients.for_ann.append_agent_messages(conversation, [step], idempotency_key="step-1")
+    shown = (await clients.agent.get_context(conversation)).messages
+    assert [message.role for message in shown] == ["user", "assistant", "tool"]
+    assert shown[-1].content == INTERRUPTED
+    result = CreateAgentMessageRequest(role="tool", content="by the river", tool_call_id="c1")
+    await clients.for_ann.append_agent_messages(conversation, [result], idempotency_key="step-2")
+    shown = (await clients.agent.get_context(conversation)).messages
+    assert [message.content for message in shown] == ["Which hotel?", "", "by the river"]
 
 
 async def test_a_key_does_the_deed_once(clients: Clients) -> None:
