@@ -104,6 +104,13 @@ async def fails(turn_runs: Callable[[], Awaitable[None]]) -> None:
         await turn_runs()
 
 
+async def is_cancelled_for_good(turn_runs: Callable[[], Awaitable[None]]) -> None:
+    """At every await from here on, as anyio cancels."""
+    with anyio.CancelScope() as scope:
+        asyncio.get_running_loop().call_later(0.05, scope.cancel)
+        await turn_runs()
+
+
 async def is_cancelled(turn_runs: Callable[[], Awaitable[None]]) -> None:
     running = asyncio.ensure_future(turn_runs())
     await asyncio.sleep(0.05)
@@ -111,7 +118,7 @@ async def is_cancelled(turn_runs: Callable[[], Awaitable[None]]) -> None:
     await asyncio.wait([running])
 
 
-@pytest.mark.parametrize("ends", [fails, is_cancelled])
+@pytest.mark.parametrize("ends", [fails, is_cancelled, is_cancelled_for_good])
 @pytest.mark.parametrize("awaited", [True, False])
 async def test_a_turn_that_breaks_off_keeps_its_steps(ends: Any, awaited: bool) -> None:
     async with agent_memory(scripted()) as memory:
@@ -187,7 +194,7 @@ async def test_a_step_of_unknown_fate_is_stored_once(mode: str, again: bool) -> 
 
 
 @pytest.mark.parametrize("mode", ["before", "after"])
-async def test_a_store_that_fails_at_first_keeps_no_model_from_answering(mode: str) -> None:
+async def test_a_store_that_fails_at_first_stops_no_model(mode: str) -> None:
     async with failing(1, mode) as memory:
         async with memory.turn("s", QUESTION) as turn:
             assert turn.seq is None
@@ -316,7 +323,7 @@ async def test_only_a_turn_without_an_answer_is_resumed() -> None:
             await memory.turn("s", user_id="mallory", resume=True).__aenter__()
 
 
-async def test_of_two_who_go_on_with_a_turn_one_is_refused() -> None:
+async def test_of_two_who_resume_a_turn_one_is_refused() -> None:
     async with agent_memory(scripted()) as memory:
         await broken_off(memory, *step(1))
         async with memory.turn("s", user_id=USER, resume=True) as turn:

@@ -167,7 +167,7 @@ async def talk(memory: Memory, session_id: str, *, turns: int) -> None:
     await memory.drain()
 
 
-async def test_an_interrupted_run_keeps_its_steps_and_the_next_goes_on(memory: Memory) -> None:
+async def test_an_interrupted_run_keeps_its_steps_for_the_next(memory: Memory) -> None:
     session = ReactorMemorySession(memory, "s")
     model = ScriptedModel([calls("find_order", '{"number": "A-1042"}', "c1")], RuntimeError("down"), [says("It is.")])
     desk = Agent(name="desk", model=model, tools=[find_order])
@@ -184,7 +184,7 @@ async def test_an_interrupted_run_keeps_its_steps_and_the_next_goes_on(memory: M
     ]
 
 
-async def test_a_call_whose_run_was_killed_has_a_result_that_says_so(memory: Memory) -> None:
+async def test_a_call_whose_run_was_killed_has_a_result(memory: Memory) -> None:
     session = ReactorMemorySession(memory, "s")
     call: Any = {"type": "function_call", "call_id": "c1", "name": "find_order", "arguments": "{}"}
     await session.add_items([{"role": "user", "content": "Where is A-1042?"}])
