@@ -124,7 +124,8 @@ async def test_texts_of_tiers_and_of_chat_memory_are_summaries_too(watcher: Watc
     assert "gen_ai.memory.summary.tokens" in told
 
 
-async def test_a_turn_is_a_load_and_a_save(watcher: Watcher) -> None:
+async def test_a_turn_is_a_load_and_two_saves(watcher: Watcher) -> None:
+    """Of the question before the model is asked, and of the answer."""
     async with observed() as container:
         manager = container.conversation_manager()
         await manager.save_history("s", talk(2), user_id="u")
@@ -132,8 +133,8 @@ async def test_a_turn_is_a_load_and_a_save(watcher: Watcher) -> None:
         async with manager.turn("s", Message.user("and now"), user_id="u") as turn:
             turn.answer("this")
         tokens = turn.context.report.total_tokens
-    load, save = watcher.spans()
-    assert (load.name, save.name) == ("gen_ai.memory.load", "gen_ai.memory.save")
+    load, *saves = watcher.spans()
+    assert [each.name for each in (load, *saves)] == ["gen_ai.memory.load", *["gen_ai.memory.save"] * 2]
     assert attributes_of(load) == {
         "gen_ai.operation.name": "load_memory",
         "gen_ai.conversation.id": "s",
@@ -141,15 +142,15 @@ async def test_a_turn_is_a_load_and_a_save(watcher: Watcher) -> None:
         "gen_ai.memory.freshness": "none",
         "gen_ai.memory.messages": 2,
     }
-    saved = attributes_of(save)
-    assert (saved["gen_ai.memory.messages"], saved["gen_ai.memory.replayed"]) == (2, False)
+    saved = [attributes_of(save) for save in saves]
+    assert [(each["gen_ai.memory.messages"], each["gen_ai.memory.replayed"]) for each in saved] == [(1, False)] * 2
     points = watcher.points()
     names = {"gen_ai.operation.name": "load_memory"}, {"gen_ai.operation.name": "save_memory"}
-    assert points["gen_ai.memory.operations"] == [(name, 1) for name in names]
+    assert points["gen_ai.memory.operations"] == [(names[0], 1), (names[1], 2)]
     assert [name for name, _ in points["gen_ai.memory.operation.duration"]] == [*names]
     assert points["gen_ai.memory.context.tokens"] == [({}, (1, tokens))]
     assert points["gen_ai.memory.saved.messages"] == [({}, 2)]
-    assert points["gen_ai.memory.saved.tokens"] == [({}, saved["gen_ai.memory.tokens"])]
+    assert points["gen_ai.memory.saved.tokens"] == [({}, sum(each["gen_ai.memory.tokens"] for each in saved))]
 
 
 async def test_every_context_that_is_given_out_counts_once(watcher: Watcher) -> None:

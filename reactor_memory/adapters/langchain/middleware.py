@@ -9,6 +9,7 @@ longer holds is taken back (`thread_log`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Annotated, Any, NotRequired, cast
 
@@ -92,7 +93,10 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def before_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Note where the run begins, if no run before it did, and keep its input."""
-        known = _thread_of(state) or _thread_in(_checkpointer().list(_latest(), limit=LATEST) if _is_kept() else ())
+        known = _thread_of(state)
+        if known is None and _is_kept():
+            with suppress(NotImplementedError):  # a checkpointer that is asked with await
+                known = _thread_in(_checkpointer().list(_latest(), limit=LATEST))
         noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         scope = self._scope(runtime)
         self._crossing.call(lambda: self._follow({**state, **noted}, scope, begins=True))
@@ -101,7 +105,8 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         known = _thread_of(state)
         if known is None and _is_kept():
-            known = _thread_in([each async for each in _checkpointer().alist(_latest(), limit=LATEST)])
+            with suppress(NotImplementedError):
+                known = _thread_in([each async for each in _checkpointer().alist(_latest(), limit=LATEST)])
         noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         scope = self._scope(runtime)
         await self._crossing.acall(lambda: self._follow({**state, **noted}, scope, begins=True))

@@ -107,7 +107,8 @@ class ThreadLog:
 
     def end(self, messages: Sequence[BaseMessage], start: int) -> None:
         """The run is over, however it ended."""
-        self._run_of(messages, start).has_ended = True
+        run = self._run_of(messages, start)
+        run.has_ended, run.beside = True, ()
 
     def first_seq(self, message: BaseMessage) -> int | None:
         """Where the session has a message."""
