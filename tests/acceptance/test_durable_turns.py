@@ -137,6 +137,17 @@ async def test_a_turn_that_breaks_off_keeps_its_steps(ends: Any, awaited: bool) 
         assert await stored(memory) == [QUESTION, "", "page 1", ""]
 
 
+async def test_a_step_of_another_thread_outlives_a_cancelled_turn() -> None:
+    """There is no event loop that could store it before."""
+    async with agent_memory(scripted()) as memory:
+        with anyio.CancelScope() as scope:
+            async with memory.turn("s", QUESTION, user_id=USER) as turn:
+                await anyio.to_thread.run_sync(turn.add, *step(1))
+                scope.cancel()
+                await anyio.sleep_forever()
+        assert await stored(memory) == [QUESTION, "", "page 1"]
+
+
 async def test_what_cannot_be_stored_is_refused_at_once_and_alone() -> None:
     async with agent_memory(scripted()) as memory:
         async with memory.turn("s", QUESTION, user_id=USER) as turn:
