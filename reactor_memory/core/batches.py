@@ -49,8 +49,11 @@ class BatchMaker:
         idempotency_key: str | None,
         agent_name: str | None = None,
         field: str = "messages",
+        counter: MessageCounter | None = None,
     ) -> AppendRequest:
-        """The batch. Raises `InvalidInputError`, `InvalidMessageError` and `LimitExceededError`, which name `field`."""
+        """The batch. Raises `InvalidInputError`, `InvalidMessageError` and `LimitExceededError`, which name `field`.
+        `counter`: one that has counted some of the messages before.
+        """
         check_session_id(session_id, creating=False)
         check_optional_id("user_id", user_id)
         check_optional_id("idempotency_key", idempotency_key)
@@ -60,7 +63,9 @@ class BatchMaker:
         return AppendRequest(
             session_id=session_id,
             user_id=user_id,
-            messages=await in_thread_if_long(characters_of(batch), lambda: self._stamped(batch, now)),
+            messages=await in_thread_if_long(
+                characters_of(batch), lambda: self._stamped(batch, now, counter or self._counter)
+            ),
             now=now,
             idempotency_key=idempotency_key,
             fingerprint=fingerprint(batch) if idempotency_key is not None else "",
@@ -68,7 +73,8 @@ class BatchMaker:
             agent_name=agent_name,
         )
 
-    def _stamped(self, messages: Sequence[Message], now: int) -> tuple[Message, ...]:
+    @staticmethod
+    def _stamped(messages: Sequence[Message], now: int, counter: MessageCounter) -> tuple[Message, ...]:
         """The messages as they are stored: counted once, so that no load ever counts them."""
         random = BytesIO(os.urandom(8 * len(messages))).read  # asking the system for each message would cost more
         return tuple(
@@ -78,8 +84,8 @@ class BatchMaker:
                     seq=None,
                     message_id=new_message_id(now, random),
                     created_at=now if message.created_at is None else message.created_at,
-                    token_count=self._counter.counted(message),
-                    tokenizer=self._counter.name,
+                    token_count=counter.counted(message),
+                    tokenizer=counter.name,
                 )
                 for message in messages
             ]

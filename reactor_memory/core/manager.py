@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -15,6 +14,7 @@ from reactor_memory.core import log
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
+from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context_managers import async_block, nothing
 from reactor_memory.core.load_requests import LoadRequest, as_given, checked_messages, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader
@@ -284,7 +284,21 @@ class ConversationManager:
             raise InvalidInputError("durable", "must be step or end")
         if key is None and durable == "step":
             key = f"turn {self._random(12)}"
-        save = partial(self.save_history, session_id, user_id=user_id, agent_name=agent_name)
+
+        async def save(
+            messages: Sequence[Message], *, idempotency_key: str | None, counter: MessageCounter | None
+        ) -> Appended:
+            with within(self._options.timeout_seconds):
+                batch = await self._batches.prepared(
+                    session_id,
+                    messages,
+                    user_id=user_id,
+                    idempotency_key=idempotency_key,
+                    agent_name=agent_name,
+                    counter=counter,
+                )
+                return await self.save_batch(batch)
+
         return TurnLog(session_id, save, key=key, limits=self._options.limits, durable=durable)
 
     async def _loaded_turn(self, request: LoadRequest, message: Message, log_of_turn: TurnLog) -> Turn:
@@ -294,6 +308,7 @@ class ConversationManager:
             request = with_traffic(request, [*log_of_turn.traffic, *log_of_turn.unanswered], self._options.limits)
         with within(self._options.timeout_seconds):
             loaded = await self._loader.load(request)
+        log_of_turn.counter = loaded.counter
         return Turn(
             message,
             await self._loader.context(loaded, request.current),

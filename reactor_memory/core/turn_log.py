@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import anyio
 import msgspec
 
+from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.load_requests import as_given
 from reactor_memory.core.validation import MessageLimits, check_messages
 from reactor_memory.database.deadlines import forget_deadline
@@ -48,7 +49,9 @@ class StoredTurn(Value, frozen=True, kw_only=True):
 class Save(Protocol):
     """Appends a batch, once under its key."""
 
-    def __call__(self, messages: Sequence[Message], *, idempotency_key: str | None) -> Awaitable[Appended]: ...
+    def __call__(
+        self, messages: Sequence[Message], *, idempotency_key: str | None, counter: MessageCounter | None
+    ) -> Awaitable[Appended]: ...
 
 
 class Stored:
@@ -66,7 +69,8 @@ class TurnLog:
 
     The user message is a batch under the key of the turn. A later batch has a key of its own, made of where the turn
     begins and what it follows: repeated it is stored once, and of two processes that go on with a turn one is refused.
-    A batch whose fate is unknown is repeated as it was before anything follows it.
+    A batch whose fate is unknown is repeated as it was before anything follows it. `counter` is the one of the turn,
+    which counts no text twice.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class TurnLog:
         self._durable = durable
         self.traffic: list[Message] = []
         self.answer: tuple[Message, ...] = ()
+        self.counter: MessageCounter | None = None
         self.first_seq = self._last_seq = 0
         self._known: list[Message] = []
         self._is_answered = False
@@ -191,7 +196,7 @@ class TurnLog:
                     count = self._batch_size()
                     self._tried, self._waiting = tuple(self._waiting[:count]), self._waiting[count:]
                 self._has_failed = True
-                appended = await self._save(self._tried, idempotency_key=self._next_key())
+                appended = await self._save(self._tried, idempotency_key=self._next_key(), counter=self.counter)
                 self._has_failed, self._tried = False, ()
                 self.first_seq, self._last_seq = self.first_seq or appended.first_seq, appended.last_seq
         return appended
@@ -221,7 +226,7 @@ class TurnLog:
             await self.store()
         else:
             key = None if self._key is None else f"interrupted {blake2b(self._key.encode()).hexdigest()}"
-            await self._save([message], idempotency_key=key)
+            await self._save([message], idempotency_key=key, counter=self.counter)
 
 
 def _same(given: Message, stored: Message) -> bool:
