@@ -96,6 +96,10 @@ def step_key(first_seq: int, last_seq: int) -> str:
 _STEP_KEY = re.compile(r"turn (\d{1,18}) after \d{1,18}")
 
 
+STEP_KEYS = "turn % after %"
+"""The keys of steps, as a pattern of SQL."""
+
+
 def turn_of_step(key: str) -> int | None:
     """Where the turn begins of which this is the key of a step."""
     found = _STEP_KEY.fullmatch(key)

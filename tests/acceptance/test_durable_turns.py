@@ -38,6 +38,13 @@ pytestmark = pytest.mark.anyio
 QUESTION = "Which pages name the boiler?"
 
 
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_dsn")
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+
+
 def call(number: int, *more: int) -> Message:
     calls = [ToolCall(id=f"c{each}", name="read", arguments={"page": each}) for each in (number, *more)]
     return Message.assistant(tool_calls=calls)
@@ -285,8 +292,8 @@ async def test_an_interrupted_turn_is_shown_as_one_and_goes_on(name: str) -> Non
         assert context.report.remarks == ()
 
 
-async def test_results_of_open_calls_may_be_told_after_all() -> None:
-    async with agent_memory(scripted()) as memory:
+async def test_results_of_open_calls_may_be_told_after_all(url: str) -> None:
+    async with agent_memory(scripted(), url) as memory:
         await broken_off(memory, call(1, 2, 3), result(1))
         async with memory.turn("s", user_id=USER, resume=True) as turn:
             await turn.add(result(3))
@@ -353,8 +360,8 @@ async def test_of_two_who_resume_a_turn_one_is_refused() -> None:
 # -- turns at once, memory while it runs, other doors -----------------------------------------------------------------
 
 
-async def test_turns_at_once_stand_one_after_the_other_in_contexts() -> None:
-    async with agent_memory(scripted()) as memory:
+async def test_turns_at_once_stand_one_after_the_other_in_contexts(url: str) -> None:
+    async with agent_memory(scripted(), url) as memory:
         async with memory.turn("s", "first", user_id=USER) as first:
             await first.add(call(1))
             async with memory.turn("s", "second", user_id=USER) as second:

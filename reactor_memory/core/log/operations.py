@@ -30,6 +30,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import LARGEST, BranchRange, Message, Pin, Session, is_posted_summary
 from reactor_memory.models.requests import (
+    STEP_KEYS,
     SUMMARIZE,
     Appended,
     AppendRequest,
@@ -267,7 +268,7 @@ def read_steps(branch: Sequence[BranchRange], messages: Sequence[Message]) -> St
         return {}
     steps: dict[int, int] = {}
     for part in stored_parts(branch, (messages[0].seq or 1) - 1, messages[-1].seq):
-        rows = yield Query("steps", part.values())
+        rows = yield Query("steps", part.values() | {"pattern": STEP_KEYS})
         for seq, key, size in rows:
             first_seq = turn_of_step(key)
             if first_seq is not None:

@@ -306,7 +306,7 @@ SELECT number, last_seq FROM placed
 -- The batches that turns stored while they ran.
 SELECT seq, batch_key, batch_size FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND batch_key LIKE 'turn % after %'
+  AND seq >= :start_seq AND seq <= :end_seq AND batch_key LIKE :pattern
 
 -- name: messages_oldest_first
 -- What was archived until behind `hidden_until` is in view: this branch began before.
