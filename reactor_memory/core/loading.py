@@ -290,8 +290,8 @@ class ContextLoader:
             self._tell(request.session_id, "memory", damage)
         try:
             newly_laid_out = msgspec.structs.replace(query, facts=True)
-            rows, plan = await self._plan(request, limits, current_tokens, newly_laid_out)
-            return msgspec.structs.replace(rows, damaged=(*rows.damaged, "layout")), plan
+            rows, brought, plan = await self._plan(request, limits, current_tokens, newly_laid_out)
+            return msgspec.structs.replace(rows, damaged=(*rows.damaged, "layout")), brought, plan
         except DAMAGE:
             return await self._without_memory(request, limits, current_tokens, query)
 
