@@ -12,7 +12,7 @@ from reactor_memory.cli.tables import NOTHING_YET, block_view, count, heading, m
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.report import ContextReport, ReportEntry
-from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
+from reactor_memory.features.explain.reasons import FRESHNESS, REASONS, compaction_in_words
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import JsonObject
 from reactor_memory.text.printable import printable
@@ -100,6 +100,9 @@ def _report(report: ContextReport) -> Iterator[RenderableType]:
     if left_out.row_count:
         yield Text()
         yield left_out
+    if report.compaction is not None:
+        saved = count(report.compaction.saved_tokens, "token")
+        yield Text(f"note: {compaction_in_words(report.compaction)}; that saves {saved}")
     for note in report.remarks:
         yield Text(printable(f"note: {note}"))
 

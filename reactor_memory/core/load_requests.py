@@ -111,6 +111,8 @@ def checked_messages(given: MessagesLike, field: str, limits: MessageLimits) -> 
 
 def as_given(message: Message) -> Message:
     """The message without the fields that a store sets: its text may have changed since."""
+    if message.seq is message.message_id is message.token_count is message.tokenizer is None:
+        return message
     return msgspec.structs.replace(message, seq=None, message_id=None, token_count=None, tokenizer=None)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from traceback import format_tb
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -27,6 +28,7 @@ from reactor_memory.models.requests import ContextQuery, ContextRows
 from reactor_memory.models.turns import in_turns, is_traffic, last_turn_start, with_interruptions
 
 if TYPE_CHECKING:
+    from reactor_memory.core.context.running_context import RunningContext, ToldTurn
     from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
     from reactor_memory.models.block_lines import Layout
 
@@ -74,13 +76,18 @@ class LoadingOptions(Value, frozen=True, kw_only=True):
 
 class Loaded(Value, frozen=True, kw_only=True):
     """A draft with its limits: what a context is made of, again and again while a turn goes on. `first` is the one that
-    was made already, with the turn so far.
+    was made already, with the turn so far. `next_seq` is the place in the log of the message to come, `seqs` are those
+    of what is stored of the turn; `told` remembers the turn so far.
     """
 
     draft: Draft
     limits: ContextLimits
     counter: MessageCounter
     system: str | None = None
+    tools: tuple[Any, ...] = ()
+    next_seq: int = 1
+    seqs: list[int] = []
+    told: list[RunningContext] = []
     first: Context | None = None
 
 
@@ -178,6 +185,7 @@ class ContextLoader:
         self._options = options
         self._blocks = blocks
         self._posted = posted
+        self._told_turns: OrderedDict[Hashable, ToldTurn] = OrderedDict()
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
@@ -187,7 +195,10 @@ class ContextLoader:
             characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
         rows, brought, draft, _ = await self._drafted(request, limits, current_tokens, keep_layout=keep_layout)
-        loaded = Loaded(draft=draft, limits=limits, counter=counter, system=request.system)
+        next_seq = rows.session.last_seq + 1 if rows.session else 1
+        loaded = Loaded(
+            draft=draft, limits=limits, counter=counter, system=request.system, tools=request.tools, next_seq=next_seq
+        )
 
         async def moved(less: int) -> Draft | None:
             # the window would give way for this one turn, and be read anew in the next: so it moves now, and stays
@@ -228,9 +239,9 @@ class ContextLoader:
         return await in_thread_if_long(characters, lambda: self._trimmed(request, history))
 
     def _measured(self, request: LoadRequest, counter: MessageCounter) -> tuple[ContextLimits, int]:
-        """The limits, and the tokens of the turn so far."""
+        """The limits, and the tokens of the message to come. What follows it in the turn makes room for itself."""
         limits = self._limits(request)
-        return limits, sum(counter.of(message) + limits.overhead for message in request.current)
+        return limits, sum(counter.of(message) + limits.overhead for message in request.current[:1])
 
     def _trimmed(self, request: LoadRequest, history: Sequence[Message]) -> Context:
         limits = self._limits(request)
@@ -246,7 +257,9 @@ class ContextLoader:
         )
 
     def assemble(self, loaded: Loaded, current: Sequence[Message]) -> Context:
-        """The context of a draft and the turn so far. Stored messages are not tokenized."""
+        """The context of a draft and the turn so far. Stored messages are not tokenized, and those of the turn once."""
+        if len(current) > 1 and current[0].role == "user":
+            return context.running_context.of_turn(loaded, self._told_turns).of(current)
         return assemble(
             loaded.draft,
             current,
@@ -344,7 +357,9 @@ class ContextLoader:
         until, last = request.before_seq - 1, max(query.last_count, min(query.max_messages, MOST_BEFORE_A_TURN))
         before = await self._messages.read(request.session_id, request.user_id, until=until, last=last) if until else ()
         layout = rows.layout if rows.layout is None or rows.layout.window_start_seq <= until else None
-        session = msgspec.structs.replace(rows.session, last_seq=until)
+        ranges = [each for each in rows.session.branch if each.start_seq <= until]
+        branch = tuple([msgspec.structs.replace(each, end_seq=min(each.end_seq or until, until)) for each in ranges])
+        session = msgspec.structs.replace(rows.session, last_seq=until, branch=branch)
         leading = tuple([each for each in rows.leading if (each.seq or 0) <= until])
         return msgspec.structs.replace(rows, session=session, messages=before, layout=layout, leading=leading)
 

@@ -307,7 +307,7 @@ class ConversationManager:
             request = msgspec.structs.replace(request, before_seq=log_of_turn.first_seq)
             request = with_traffic(request, [*log_of_turn.traffic, *log_of_turn.unanswered], self._options.limits)
         with within(self._options.timeout_seconds):
-            loaded = await self._loader.load(request)
+            loaded = msgspec.structs.replace(await self._loader.load(request), seqs=log_of_turn.seqs)
         log_of_turn.counter = loaded.counter
         return Turn(
             message,

@@ -84,6 +84,7 @@ class TurnLog:
         self.traffic: list[Message] = []
         self.answer: tuple[Message, ...] = ()
         self.counter: MessageCounter | None = None
+        self.seqs: list[int] = []
         self.first_seq = self._last_seq = 0
         self._known: list[Message] = []
         self._is_answered = False
@@ -118,6 +119,7 @@ class TurnLog:
     def go_on(self, stored: StoredTurn) -> None:
         """Go on behind what the log has of the turn."""
         self.first_seq, self._last_seq = stored.first_seq, stored.last_seq
+        self.seqs[:] = [each.seq or 0 for each in (stored.message, *stored.following)]
         self.traffic = list(map(as_given, stored.following))
         self._open = tuple(interrupted_results(self.traffic))
 
@@ -197,6 +199,7 @@ class TurnLog:
                     self._tried, self._waiting = tuple(self._waiting[:count]), self._waiting[count:]
                 self._has_failed = True
                 appended = await self._save(self._tried, idempotency_key=self._next_key(), counter=self.counter)
+                self.seqs += range(appended.first_seq, appended.first_seq + len(self._tried))
                 self._has_failed, self._tried = False, ()
                 self.first_seq, self._last_seq = self.first_seq or appended.first_seq, appended.last_seq
         return appended

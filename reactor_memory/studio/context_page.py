@@ -14,7 +14,7 @@ from reactor_memory import forms
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.report import ContextReport
 from reactor_memory.evaluation.markup import Markup, tag
-from reactor_memory.features.explain.reasons import FRESHNESS, REASONS
+from reactor_memory.features.explain.reasons import FRESHNESS, REASONS, compaction_in_words
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import Message, Session
 from reactor_memory.studio.studio import Studio
@@ -246,10 +246,12 @@ def as_json(view: View, form: Form) -> str | None:
 def left_out(report: ContextReport) -> Iterator[tuple[str, str, str, int | None]]:
     """Part, which of it, why, and how many tokens it would take."""
     for entry in (*report.dropped, *report.clamped):
-        unit = "message" if entry.by == "seq" else "line"
+        unit = "line" if entry.part in report.blocks else "message"
         first = entry.first + (entry.by == "position")
         which = f"{unit} {first:,}" if entry.count == 1 else f"{unit}s {first:,} to {first + entry.count - 1:,}"
         yield entry.part, which, REASONS[entry.reason], entry.tokens
+    if report.compaction is not None:
+        yield "current", "the turn", compaction_in_words(report.compaction), report.compaction.saved_tokens
     for first, last in report.unread:
         yield "log", f"messages {first:,} to {last:,}", "not in memory and too old for the window", None
     behind = min(report.covered_seq, (report.window_start_seq or 1) - 1)

@@ -129,8 +129,8 @@ def test_a_process_without_a_file_of_settings_imports_no_yaml(tmp_path: Path) ->
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 7_850
-    assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 570
+    assert sum(core) <= 8_900
+    assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 600
 
 
 def test_code_of_contexts_names_nothing_that_features_bring() -> None:

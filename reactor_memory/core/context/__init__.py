@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reactor_memory.core.context import own_history as own_history
     from reactor_memory.core.context import report_entries as report_entries
+    from reactor_memory.core.context import running_context as running_context
     from reactor_memory.core.context import turn_clamp as turn_clamp
     from reactor_memory.core.context import window_fill as window_fill
 
-_MODULES = ("turn_clamp", "own_history", "report_entries", "window_fill")
+_MODULES = ("turn_clamp", "own_history", "report_entries", "running_context", "window_fill")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core import context
@@ -13,7 +13,7 @@ from reactor_memory.models import Message
 from reactor_memory.models.turns import without_orphans
 
 if TYPE_CHECKING:
-    from reactor_memory.core.context.report import Reason
+    from reactor_memory.core.context.report import Compaction, Reason
 
 Outcome: TypeAlias = Literal["kept", "dropped", "clamped"]
 
@@ -61,6 +61,14 @@ class TurnAccount(NamedTuple):
     cost: Count
 
 
+class RunAccount(NamedTuple):
+    """A turn of which some was replaced: the messages as they were `offered`, and what became of each."""
+
+    offered: Sequence[Message]
+    fates: Callable[[], Sequence[Fate]]
+    compaction: Callable[[], Compaction | None]
+
+
 class ChoiceAccount(NamedTuple):
     """Messages, oldest first, that were chosen one by one."""
 
@@ -68,17 +76,27 @@ class ChoiceAccount(NamedTuple):
     fates: Sequence[Fate]
 
 
-Account: TypeAlias = CutAccount | VerbatimAccount | BlockAccount | TurnAccount | ChoiceAccount
+Account: TypeAlias = CutAccount | VerbatimAccount | BlockAccount | TurnAccount | RunAccount | ChoiceAccount
 
 
 class FittedPart(NamedTuple):
-    """A part of the context: what it shows of so many messages or lines that were offered, and what became of each."""
+    """A part of the context: what it shows of so many messages or lines that were offered, and what became of each.
+
+    `inside` are parts that stand behind the first of its messages.
+    """
 
     name: Part
     messages: Sequence[Message]
     tokens: int
     offered: int
     account: Account
+    inside: Sequence[FittedPart] = ()
+
+    def placed(self) -> list[tuple[Part, Message]]:
+        """All messages in their order, with the name of their part."""
+        own = [(self.name, message) for message in self.messages]
+        inside = [each for part in self.inside for each in part.placed()]
+        return [*own[:1], *inside, *own[1:]]
 
 
 def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost: Count) -> FittedPart:

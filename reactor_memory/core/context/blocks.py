@@ -20,10 +20,12 @@ Part: TypeAlias = str
 """
 
 BlockRole: TypeAlias = Literal["system", "user", "assistant"]
-Place: TypeAlias = Literal["first", "memory", "last"]
-"""Where a block stands: before what the strategy shows, among it, or behind the window, before the current turn."""
+Place: TypeAlias = Literal["first", "memory", "last", "turn"]
+"""Where a block stands: before what the strategy shows, among it, behind the window and before the current turn, or in
+the current turn behind the message that it begins with.
+"""
 
-PLACES: tuple[Place, ...] = ("first", "memory", "last")
+PLACES: tuple[Place, ...] = ("first", "memory", "last", "turn")
 
 
 class Frame(Value, frozen=True, kw_only=True):

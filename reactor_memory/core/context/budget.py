@@ -61,26 +61,48 @@ def assemble(
     cost = with_overhead(count, limits.overhead)
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = current_turn(current, cost)
-    verbatim = [message for part in draft.verbatim for message in part.messages]
-    leading = _leading(draft, verbatim, turn, limits, cost, count_text, tokenizer) if draft.leading else None
-    left = replace(limits, budget=limits.budget - leading.tokens) if leading else limits
-    protected, fitted, room = protect(verbatim, turn, left, cost, count_text)
-    shown = [leading] if leading else list[FittedPart]()
-    kept = _kept_beside_last(draft, window_end, limits, cost)
-    window = _Window(draft, window_end, limits, count, tokenizer, is_steady=len(current) > 1)
-    if draft.blocks:
-        least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
-        before = draft.blocks_at("first", "memory")
-        blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
-        room -= sum(block.tokens for block in blocks)
-        shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
-    shown += _verbatim_parts(draft.verbatim, protected, cost)
-    cut = window.within(room)
-    behind: Sequence[FittedPart] = ()
-    if draft.blocks_at("last"):
-        cut, behind = _bring_back(draft, window, cut, kept, room, limits, count_text)
-    shown += (cut_part("window", draft.window, 0, cut, cost), *behind, turn_part(turn, fitted, cost))
-    return make_context(draft, limits, shown, system)
+    head = Head(draft, window_end, limits, count, count_text, tokenizer)
+    shown, fitted = head.beside(turn, is_steady=len(current) > 1)
+    return make_context(draft, limits, (*shown, turn_part(turn, fitted, cost)), system)
+
+
+class Head(NamedTuple):
+    """What stands before a current turn: a draft whose window ends before position `window_end`, and what counts it."""
+
+    draft: Draft
+    window_end: int
+    limits: ContextLimits
+    tokens_of: Count
+    count_text: CountText
+    tokenizer: str
+
+    def beside(self, turn: CurrentTurn, *, is_steady: bool, reserve: int = 0) -> tuple[list[FittedPart], FittedTurn]:
+        """The parts that stand before a turn, and the turn as it fits. So many tokens are left to the turn, also if it
+        is smaller yet.
+        """
+        draft, limits, count, count_text = self.draft, self.limits, self.tokens_of, self.count_text
+        cost = with_overhead(count, limits.overhead)
+        verbatim = [message for part in draft.verbatim for message in part.messages]
+        leading = _leading(draft, verbatim, turn, limits, cost, count_text, self.tokenizer) if draft.leading else None
+        left = replace(limits, budget=limits.budget - leading.tokens) if leading else limits
+        protected, fitted, room = protect(verbatim, turn, left, cost, count_text)
+        room = max(0, min(room, left.budget - protected.tokens - reserve))
+        shown = [leading] if leading else list[FittedPart]()
+        kept = _kept_beside_last(draft, self.window_end, limits, cost)
+        window = _Window(draft, self.window_end, limits, count, self.tokenizer, is_steady=is_steady)
+        if draft.blocks:
+            least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
+            before = draft.blocks_at("first", "memory")
+            blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
+            room -= sum(block.tokens for block in blocks)
+            shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
+        shown += _verbatim_parts(draft.verbatim, protected, cost)
+        cut = window.within(room)
+        behind: Sequence[FittedPart] = ()
+        if draft.blocks_at("last"):
+            cut, behind = _bring_back(draft, window, cut, kept, room, limits, count_text)
+        shown += (cut_part("window", draft.window, 0, cut, cost), *behind)
+        return shown, fitted
 
 
 class _Window(NamedTuple):
@@ -216,6 +238,11 @@ def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountT
     return sum(block.tokens for block in blocks)
 
 
+def fitted_block_part(block: Block, limits: ContextLimits) -> FittedPart:
+    """The part of a block whose tokens are counted, and which fits."""
+    return _block(block, FittedBlock(range(len(block.lines)), block.tokens or 0), limits)
+
+
 def _block(block: Block, fitted: FittedBlock, limits: ContextLimits) -> FittedPart:
     shown: list[Message] = []
     if fitted.kept:
@@ -254,7 +281,7 @@ def _kept_beside_last(draft: Draft, end: int, limits: ContextLimits, cost: Count
 def make_context(draft: Draft, limits: ContextLimits, shown: Iterable[FittedPart], system: str | None) -> Context:
     """The messages of all parts in their order, and what makes the report over them."""
     parts = [part for part in shown if part.offered]
-    messages = tuple([message for part in parts for message in part.messages])
+    messages = tuple([message for part in parts for _, message in part.placed()])
     return Context(
         messages=list(messages),
         report=lambda: context.report_entries.report_of(draft, limits, parts, messages),

@@ -21,6 +21,8 @@ Reason: TypeAlias = Literal[
     "open_call",  # dropped: a tool call whose result is not there
     "open_reasoning",  # dropped: reasoning, with what came with it, of which a call or an answer is not there
     "posted_summary",  # dropped: an agent's summary, which is told as memory
+    "cleared",  # clamped: an old result of a long turn, or the arguments of its call, is shown as a stub
+    "folded",  # dropped: an exchange of a long turn, of which a line of its log tells
     "too_long",  # clamped: its text was cut; dropped: not even a part of it would say enough in its share of the window
 ]
 
@@ -83,6 +85,21 @@ class MessageFate(Value, frozen=True, kw_only=True):
     lines: tuple[LineFate, ...] = ()
 
 
+class Compaction(Value, frozen=True, kw_only=True):
+    """What was done so that a long turn fits: `batches` times, the last of them before message `since` of the turn,
+    counted from 1 (the prefix of the context broke there). `cleared` results are shown as stubs, `cut` ones with their
+    beginning and end, `folded` messages are told by `lines` of a log. All of it saves `saved_tokens` in each context.
+    """
+
+    batches: int
+    since: int
+    cleared: int
+    cut: int
+    folded: int
+    lines: int
+    saved_tokens: int
+
+
 class ContextReport(Value, frozen=True, kw_only=True):
     """What was kept, dropped and clamped, and why.
 
@@ -95,7 +112,7 @@ class ContextReport(Value, frozen=True, kw_only=True):
     their order: the text stands in the context byte for byte, or `dropped` names it. `remarks` are in words. `digest`
     is SHA-256 over what the model sees of the messages. `seqs` is the position in the log of each message of the
     context; `sources` has, for each line that was offered for a block and for each message that stands verbatim, the
-    messages that it was made from.
+    messages that it was made from. `compaction` tells what was done to a turn that outgrew its room.
     """
 
     session_id: str
@@ -120,6 +137,7 @@ class ContextReport(Value, frozen=True, kw_only=True):
     digest: str = ""
     seqs: tuple[int | None, ...] = ()
     sources: dict[Part, tuple[tuple[int, ...], ...]] = {}
+    compaction: Compaction | None = None
 
     @property
     def blocks(self) -> frozenset[Part]:

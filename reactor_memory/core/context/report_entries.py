@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, repeat
+from itertools import groupby
 from operator import lt
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from reactor_memory.core.context.accounting import (
     Fate,
     FittedPart,
     Outcome,
+    RunAccount,
     TurnAccount,
     VerbatimAccount,
 )
@@ -31,10 +32,10 @@ def report_of(
     draft: Draft, limits: ContextLimits, shown: Sequence[FittedPart], messages: Sequence[Message]
 ) -> ContextReport:
     """The report of the context that shows these parts of a draft, with these messages."""
-    names: list[Part] = []
+    names = [name for part in shown for name, _ in part.placed()]
+    shown = [each for part in shown for each in (part, *part.inside)]
     entries: dict[Outcome, list[ReportEntry]] = {"kept": [], "dropped": [], "clamped": []}
     for part in shown:
-        names.extend(repeat(part.name, len(part.messages)))
         for outcome, entry in _entries(part):
             entries[outcome].append(entry)
     blocks = [part.account.block for part in shown if isinstance(part.account, BlockAccount)]
@@ -62,6 +63,7 @@ def report_of(
         digest=digest(messages),
         seqs=tuple([message.seq for message in messages]),
         sources={part.name: sources for part in shown if (sources := _sources(part))},
+        compaction=next((part.account.compaction() for part in shown if isinstance(part.account, RunAccount)), None),
     )
 
 
@@ -85,6 +87,8 @@ def _entries(part: FittedPart) -> Entries:
             return _block_entries(part.name, account)
         case TurnAccount() as account:
             return _runs(part.name, account.turn.offered, list(_turn_fates(account)))
+        case RunAccount() as account:
+            return _runs(part.name, account.offered, account.fates())
         case ChoiceAccount() as account:
             return _choice_entries(part.name, account)
 
@@ -228,5 +232,5 @@ def _breakpoints(shown: Sequence[FittedPart]) -> tuple[int, ...]:
 def _is_memory(part: FittedPart) -> bool:
     """Whether a part stands before the window."""
     if isinstance(part.account, BlockAccount):
-        return part.account.block.frame.place != "last"
+        return part.account.block.frame.place in ("first", "memory")
     return part.name == "system" or isinstance(part.account, VerbatimAccount)

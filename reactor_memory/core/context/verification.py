@@ -72,7 +72,9 @@ def _check_tokens(context: Context, count: Callable[[Message], int]) -> Iterator
 def _check_order(context: Context) -> Iterator[str]:
     report = context.report
     ranks = [_rank(report, part) for part in report.parts]
-    runs = [part for index, part in enumerate(report.parts) if index == 0 or report.parts[index - 1] != part]
+    inside = {frame.part for frame in report.frames if frame.place == "turn"}
+    parts = [part for part in report.parts if part not in inside]
+    runs = [part for index, part in enumerate(parts) if index == 0 or parts[index - 1] != part]
     if ranks != sorted(ranks) or len(runs) != len(set(runs)):
         yield "order: the parts are not in the order of a context"
     logged = _logged(report)
@@ -104,7 +106,7 @@ def _rank(report: ContextReport, part: str) -> int:
     """Where a part stands: what was given first, blocks, what stands verbatim, window, what came back, current turn."""
     places = {frame.part: frame.place for frame in report.frames}
     if part in places:
-        return {"first": 1, "memory": 2, "last": 6}[places[part]]
+        return {"first": 1, "memory": 2, "last": 6, "turn": 7}[places[part]]
     if part in report.verbatim:
         return 3
     return {"system": 0, "window": _WINDOW, "current": 7}.get(part, 5)
@@ -290,10 +292,13 @@ def _check_clamped(context: Context) -> Iterator[str]:
 
 def _is_marked(part: str, message: Message) -> bool:
     """Whether a message says that a part of it was cut: of its text, or of the arguments of its calls."""
-    if part == "current":
-        return "[… " in message.content and " tokens cut …]" in message.content
+    if part == "current" and ("[… " in message.content and " tokens cut …]" in message.content):
+        return True
+    if part == "current" and message.content.startswith("[cleared: "):
+        return True
     texts = (message.content, *(str(call.arguments) for call in message.tool_calls))
-    return any("[… " in text and " characters left out" in text for text in texts)
+    marks = (("[… ", " characters left out"), ("[cut: ", " characters"))
+    return any(first in text and last in text for text in texts for first, last in marks)
 
 
 def _check_ranges(context: Context) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.draft import Freshness
-from reactor_memory.core.context.report import MessageReason, Reason
+from reactor_memory.core.context.report import Compaction, MessageReason, Reason
 from reactor_memory.features.explain.explanation import FactReason, LineReason
 
 REASONS: dict[Reason, str] = {
@@ -16,8 +16,20 @@ REASONS: dict[Reason, str] = {
     "open_call": "a call whose result is not there",
     "open_reasoning": "reasoning that lost what came with it",
     "posted_summary": "an agent's summary, told as memory",
+    "cleared": "an old result of the turn that goes on, shown as a stub",
+    "folded": "an old step of the turn that goes on, told by a line of its log",
     "too_long": "its text was cut",
 }
+
+
+def compaction_in_words(compaction: Compaction) -> str:
+    """What was done to a turn that outgrew its room, since when, and what it saves."""
+    shown = f"{compaction.cleared:,} shown as stubs, {compaction.cut:,} cut"
+    folded = f"{compaction.folded:,} folded into {compaction.lines:,} lines of a log"
+    since = f"; the last of {compaction.batches:,} times before message {compaction.since:,} of the turn"
+    return f"compacted: {shown}, {folded}{since if compaction.batches else ''}"
+
+
 FRESHNESS: dict[Freshness, str] = {
     "fresh": "memory is up to date",
     "stale": "memory is behind, an older summary is shown",
