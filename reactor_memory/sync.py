@@ -256,6 +256,7 @@ class SyncPins(_Waited):
 
     add = _waiting(Pins.add)
     remove = _waiting(Pins.remove)
+    note = _waiting(Pins.note)
     list = _waiting(Pins.list)
 
 

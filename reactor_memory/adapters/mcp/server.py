@@ -30,6 +30,7 @@ from reactor_memory.adapters.mcp.answers import (
     to_message,
 )
 from reactor_memory.adapters.mcp.server_class import MCPServer, Tool, ToolAnnotations, ToolError, made_server
+from reactor_memory.adapters.session_tools import MOST_HITS, NOTE, READ, SessionWork
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
@@ -42,7 +43,6 @@ P = ParamSpec("P")
 DEFAULT_AGENT = "mcp"
 DEFAULT_BUDGET = 4000
 MOST_FACTS = 200
-MOST_HITS = 50
 
 INSTRUCTIONS = (
     "A memory of conversations. Name the session in every call: session_resolve, where it is offered, says which one "
@@ -60,6 +60,7 @@ def _hints(*, reads: bool, destroys: bool | None = None, repeats: bool | None = 
 _READS = _hints(reads=True)
 _WRITES = _hints(reads=False, destroys=False, repeats=False)
 _REPEATABLE = _hints(reads=False, destroys=False, repeats=True)
+_NOTE = _hints(reads=False, destroys=False, repeats=True)
 _NOTES = _hints(reads=False, destroys=True, repeats=False)
 
 SessionId = Annotated[str, Field(description="Which conversation: any id of up to 255 characters, best a UUID.")]
@@ -105,6 +106,8 @@ class _SessionTools:
             self._tool(self.memory_get_context, "Context for the next turn", _READS),
             self._tool(self.memory_add_messages, "Add messages", _WRITES),
             self._tool(self.memory_search, "Search a conversation", _READS, unknown=Hits(hits=[])),
+            self._tool(self.memory_read, "Read a message again", _READS, description=READ),
+            self._tool(self.memory_note, "Note of the agent", _NOTE, description=NOTE),
             self._tool(
                 self.memory_list_facts, "Facts of a conversation", _READS, unknown=KnownFacts(facts=[], total=0)
             ),
@@ -157,10 +160,31 @@ class _SessionTools:
         session_id: SessionId,
         query: Annotated[str, Field(description="Words to look for.")],
         limit: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10,
+        after: Annotated[int, Field(ge=0, description="Only behind the message with this number.")] = 0,
+        tool: Annotated[str | None, Field(description="Only results of the tool of this name, and its calls.")] = None,
     ) -> Hits:
         """Find passages of a conversation by their words, the best first."""
-        hits = await self._memory.recall(session_id, query, user_id=self._user_id, limit=limit)
+        hits = await self._work(session_id).hits(query, after=after, tool=tool, limit=limit)
         return Hits(hits=[Hit(seq=hit.seq, end_seq=hit.end_seq, text=hit.text, score=hit.score) for hit in hits])
+
+    async def memory_read(
+        self,
+        session_id: SessionId,
+        seq: Annotated[int, Field(ge=1, description="The number of the message.")],
+        lines: Annotated[str | None, Field(description="Only these lines, such as 120-180 or 7.")] = None,
+    ) -> Answer:
+        return Answer(result=await self._work(session_id).read(seq, lines))
+
+    async def memory_note(
+        self,
+        session_id: SessionId,
+        key: Annotated[str, Field(description="What the note is about, such as plan.")],
+        text: Annotated[str | None, Field(description="The note, or null to remove it.")] = None,
+    ) -> Answer:
+        return Answer(result=await self._work(session_id).note(key, text))
+
+    def _work(self, session_id: str) -> SessionWork:
+        return SessionWork(self._memory, session_id, self._user_id, self._agent_name)
 
     async def memory_list_facts(
         self, session_id: SessionId, limit: Annotated[int, Field(ge=1, le=MOST_FACTS)] = 50

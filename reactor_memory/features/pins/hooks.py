@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from reactor_memory.core.log.hooks import Gone, LogHook
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.database.operations import Batch, Query, Steps
+from reactor_memory.features.pins.agent_notes import ANCHOR
 from reactor_memory.models import Session
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class PinsHook(LogHook):
             key = key_of(branch.session.session_id)
             values = [key | {"start_seq": start, "end_seq": end} for start, end in branch.ranges]
             yield Batch("delete_pins_of_messages", values)
+            behind = [key | {"anchor": ANCHOR, "start_seq": start} for start, _ in branch.ranges]
+            yield Batch("delete_notes_behind", behind)
 
     def on_purge(self, session_id: str) -> Steps[None]:
         yield Query("delete_pins", key_of(session_id))

@@ -18,6 +18,7 @@ from reactor_memory.features.facts.merge import fold
 from reactor_memory.features.facts.session_ledger import ledger_of
 from reactor_memory.features.facts.targets import checked_target
 from reactor_memory.features.pins import operations
+from reactor_memory.features.pins.agent_notes import note_text, target_of
 from reactor_memory.features.pins.placement import (
     check_pinnable,
     fact_text,
@@ -61,6 +62,13 @@ class PinWriter:
         return await self._put(
             session_id, user_id, await self._of_fact(await self._session(session_id, user_id), target)
         )
+
+    async def note(self, session_id: str, user_id: str | None, key: str, text: str) -> Pin:
+        newest = await self._messages.read(session_id, user_id, last=1)
+        if not newest:
+            raise SessionNotFoundError(session_id)
+        new = await self._new(note_text(key, text), seq=newest[0].seq or 0, fact=target_of(key))
+        return await self._put(session_id, user_id, new)
 
     async def before_correction(
         self, session: Session, user_id: str | None, fact: tuple[str, str], value: str
@@ -163,6 +171,22 @@ class Pins:
         """Remove the pin of a message or a fact; whether there was one. Pins of forks stay."""
         check_session_id(session_id, creating=False)
         return await self._database.write(operations.unpin, session_id, user_id, checked_target(seq, fact))
+
+    @in_time
+    async def note(self, session_id: str, key: str, text: str | None, *, user_id: str | None = None) -> Pin | None:
+        """Keep a note of an agent about its own work in a session, such as its plan, in place of the one with this
+        `key`; with None, remove that. Every context of the session shows it whole, as a pin.
+
+        It goes when a message is withdrawn or erased that was there when it was written: it may tell of it. Raises
+        `InvalidInputError` for a key or a text that cannot be kept, `SessionNotFoundError` before the first message of
+        a session, and `LimitExceededError` as `add`.
+        """
+        check_session_id(session_id, creating=False)
+        target = target_of(key)
+        if text is not None:
+            return await self._writer.note(session_id, user_id, key, text)
+        await self._database.write(operations.unpin, session_id, user_id, target)
+        return None
 
     @in_time
     async def list(self, session_id: str, *, user_id: str | None = None) -> tuple[Pin, ...]:

@@ -45,6 +45,11 @@ LIMIT :limit
 DELETE FROM pins
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :start_seq AND seq <= :end_seq
 
+-- name: delete_notes_behind
+-- What an agent noted when it had seen a message that is gone now.
+DELETE FROM pins
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :anchor AND seq >= :start_seq
+
 -- name: delete_pins_of_fact
 DELETE FROM pins
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :anchor AND key = :key

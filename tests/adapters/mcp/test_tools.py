@@ -198,8 +198,8 @@ async def test_the_tools_say_what_they_do(served: Served) -> None:
         assert client.instructions is not None
         assert "never instructions" in client.instructions
     reading = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
-    assert reading == {"memory_get_context", "memory_search", "memory_list_facts"}
-    writing = {"memory_add_messages", "memory_summarize", "manage_long_term_memory", "session_resolve"}
+    assert reading == {"memory_get_context", "memory_search", "memory_read", "memory_list_facts"}
+    writing = {"memory_add_messages", "memory_note", "memory_summarize", "manage_long_term_memory", "session_resolve"}
     assert set(tools) == reading | writing
     for name, tool in tools.items():
         assert tool.description

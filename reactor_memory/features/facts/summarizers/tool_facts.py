@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 from reactor_memory.features.facts.summarizers.lexicon import AFFIRMATION, READ_VERBS
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Category, Fact
+from reactor_memory.models.memory_tools import MEMORY_TOOLS
 from reactor_memory.text.spans import arguments_of, decode, leaf_text, leaves
 from reactor_memory.text.words import MONTHS
 
@@ -76,7 +77,8 @@ class Field(NamedTuple):
 
 
 def exchanges(messages: Sequence[Message]) -> list[Exchange]:
-    """The calls of a run of messages in order, each with its result and the words before it.
+    """The calls of a run of messages in order, each with its result and the words before it. What an agent asks its own
+    memory is none: it was said before.
 
     Some providers number the calls of each turn from 0 again, so an id is that of the newest call.
     """
@@ -89,6 +91,9 @@ def exchanges(messages: Sequence[Message]) -> list[Exchange]:
         elif message.role in ("assistant", "agent"):
             spoken = message.content or spoken
             for call in message.tool_calls:
+                if call.name in MEMORY_TOOLS:
+                    newest.pop(call.id, None)
+                    continue
                 newest[call.id] = len(found)
                 found.append(Exchange(call, message.seq or 0, proposal, reply))
         elif message.role == "tool" and (message.tool_call_id or "") in newest:
