@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from reactor_memory.core.bounds import checked
 from reactor_memory.core.context.given_messages import MessagesLike, messages_of
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import characters_of, in_thread_if_long
 from reactor_memory.core.validation import (
     MessageLimits,
-    check_messages,
+    check_count,
     check_optional_id,
     check_session_id,
     fingerprint,
@@ -58,7 +59,8 @@ class BatchMaker:
         check_optional_id("user_id", user_id)
         check_optional_id("idempotency_key", idempotency_key)
         batch = messages_of(messages, field=field)
-        check_messages(batch, self._limits, field=field)
+        check_count(batch, self._limits, field=field)
+        batch = checked(batch, self._limits, field=field)
         now = self._clock()
         return AppendRequest(
             session_id=session_id,

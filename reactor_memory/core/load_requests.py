@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
+from reactor_memory.core.bounds import checked
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of, messages_of
 from reactor_memory.core.validation import (
     MessageLimits,
@@ -103,10 +104,7 @@ def with_traffic(request: LoadRequest, traffic: MessagesLike, limits: MessageLim
 
 def checked_messages(given: MessagesLike, field: str, limits: MessageLimits) -> Sequence[Message]:
     """Messages that are not stored: the limit of a batch does not hold for them."""
-    messages = messages_of(given, field=field)
-    for position, message in enumerate(messages):
-        check_message(message, limits, field=f"{field}[{position}]")
-    return messages
+    return checked(messages_of(given, field=field), limits, field=field)
 
 
 def as_given(message: Message) -> Message:

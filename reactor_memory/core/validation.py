@@ -17,7 +17,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
-from reactor_memory.models import LARGEST, Message, Role, ToolCall, Value, Visibility
+from reactor_memory.models import AS_TEXT, LARGEST, Form, Given, Message, Role, ToolCall, Value, Visibility
 
 MAX_ID_LENGTH = 255
 """Characters of a session id, a user id or an idempotency key: they stand in the keys of tables."""
@@ -81,11 +81,16 @@ def check_object(field: str, value: object, limits: MessageLimits) -> None:
 
 def check_messages(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
     """Raises `InvalidMessageError` or `LimitExceededError`, and `InvalidInputError` for an empty batch."""
+    check_count(messages, limits, field=field)
+    for position, message in enumerate(messages):
+        check_message(message, limits, field=f"{field}[{position}]")
+
+
+def check_count(messages: Sequence[Message], limits: MessageLimits, *, field: str = "messages") -> None:
+    """Raises `InvalidInputError` for an empty batch, and `LimitExceededError`."""
     if not messages:
         raise InvalidInputError(field, "is empty; give at least one message")
     _check_limit(field, len(messages), limits.max_batch_messages, "messages", "max_batch_messages")
-    for position, message in enumerate(messages):
-        check_message(message, limits, field=f"{field}[{position}]")
 
 
 def check_message(message: Message, limits: MessageLimits, *, field: str = "message") -> None:
@@ -111,7 +116,7 @@ def fingerprint(messages: Sequence[Message]) -> str:
     What a store sets (`seq`, `message_id`, `token_count`, `tokenizer`) does not count. `created_at` does: take the
     fingerprint before the current time is filled in, or a repeated batch differs from itself.
     """
-    return blake2b(_CANONICAL.encode([_given(message) for message in messages]), digest_size=16).hexdigest()
+    return blake2b(_CANONICAL.encode([*map(_given, messages)]), digest_size=16).hexdigest()
 
 
 def new_message_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str:
@@ -127,10 +132,19 @@ def new_message_id(now: int, random: Callable[[int], bytes] = os.urandom) -> str
 
 
 _SET_BY_THE_STORE = ("seq", "message_id", "token_count", "tokenizer")
-_given = attrgetter(*(name for name in Message.__struct_fields__ if name not in _SET_BY_THE_STORE))
+_fields = attrgetter(*(name for name in Message.__struct_fields__ if name not in (*_SET_BY_THE_STORE, "given")))
+
+
+def _given(message: Message) -> tuple[Any, ...]:
+    """A text is the same, whoever wrote it."""
+    framed = message.given is not None and message.given.frame is not None
+    return (*_fields(message), message.given) if framed else _fields(message)
+
+
 _CANONICAL = msgspec.json.Encoder(order="deterministic")
 _ROLES = frozenset(get_args(Role))
 _VISIBILITIES = frozenset(get_args(Visibility))
+_FORMS = frozenset(get_args(Form))
 _HALF_PAIR = r"\ud800-\udfff"
 _UNUSABLE = re.compile(f"[{_UNPRINTABLE}{_HALF_PAIR}]")
 
@@ -202,6 +216,18 @@ def _check_structured(message: Message, limits: MessageLimits, field: str) -> No
         _check_parts(f"{field}.parts", message.parts, limits)
     if message.tool_calls != ():
         _check_tool_calls(f"{field}.tool_calls", message.tool_calls, limits)
+    if message.given is not None and message.given != AS_TEXT:
+        _check_given(f"{field}.given", message.given, limits)
+
+
+def _check_given(field: str, given: object, limits: MessageLimits) -> None:
+    if type(given) is not Given or given.form not in _FORMS:
+        raise InvalidMessageError(field, f"must be a Given in the form of one of {', '.join(sorted(_FORMS))}")
+    try:
+        size = _json_size(given.frame)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidMessageError(field, "must hold JSON values") from None
+    _check_limit(field, size, limits.max_parts_bytes, "bytes", "max_parts_bytes")
 
 
 def check_metadata(field: str, value: object, limits: MessageLimits) -> None:
@@ -217,7 +243,6 @@ def _check_parts(field: str, parts: object, limits: MessageLimits) -> None:
 
 
 def _check_tool_calls(field: str, calls: object, limits: MessageLimits) -> None:
-    seen: set[str] = set()
     items = _items(field, calls)
     _check_limit(field, len(items), limits.max_tool_calls, "tool calls", "max_tool_calls")
     for position, call in enumerate(items):
@@ -225,9 +250,6 @@ def _check_tool_calls(field: str, calls: object, limits: MessageLimits) -> None:
         if type(call) is not ToolCall:
             raise InvalidMessageError(where, f"is a {_type_name(call)}, must be a ToolCall")
         _check_tool_call(where, call, limits)
-        if call.id in seen:
-            raise InvalidMessageError(f"{where}.id", "is used twice in this message; every call needs its own id")
-        seen.add(call.id)
 
 
 def _check_tool_call(field: str, call: ToolCall, limits: MessageLimits) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation.probes import Probe
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, Visibility
+from reactor_memory.models import Given, JsonObject, Message, Role, ToolCall, Visibility
 from reactor_memory.text import bounded_json
 from reactor_memory.text.bounded_files import UnreadableError, opened
 from reactor_memory.text.bounded_json import UNLIMITED, too_long
@@ -51,6 +51,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     metadata: JsonObject = {}
     visibility: Visibility = "user"
     author_id: str | None = None
+    given: Given | None = None
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -149,6 +150,7 @@ def to_record(message: Message) -> MessageRecord:
         metadata=message.metadata,
         visibility=cast("Visibility", sys.intern(message.visibility)),  # the very object of the default is left out
         author_id=message.author_id,
+        given=message.given,
     )
 
 
@@ -168,6 +170,7 @@ def to_message(record: MessageRecord) -> Message:
         metadata=record.metadata,
         visibility=record.visibility,
         author_id=record.author_id,
+        given=record.given,
     )
 
 

@@ -1,4 +1,4 @@
-"""The forms in which providers take and give messages: OpenAI, Anthropic and Gemini.
+"""The forms in which providers take and give messages: OpenAI, Anthropic, Gemini and Ollama.
 
 Names are imported when they are first used: a turn that gives and takes texts needs none of them.
 """
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from reactor_memory.forms.provider_messages import read as read
     from reactor_memory.forms.requests import to_anthropic as to_anthropic
     from reactor_memory.forms.requests import to_gemini as to_gemini
+    from reactor_memory.forms.requests import to_ollama as to_ollama
     from reactor_memory.forms.requests import to_openai as to_openai
     from reactor_memory.forms.requests import to_openai_responses as to_openai_responses
     from reactor_memory.forms.sdk_values import said_by_model as said_by_model
@@ -23,6 +24,7 @@ _HOME = {
     "said_by_model": "sdk_values",
     "to_anthropic": "requests",
     "to_gemini": "requests",
+    "to_ollama": "requests",
     "to_openai": "requests",
     "to_openai_responses": "requests",
 }

@@ -7,7 +7,7 @@ can be read only by the provider that made it, so it is left out elsewhere; for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reactor_memory.models import JsonObject, is_reasoning
 
@@ -56,17 +56,20 @@ class Form(NamedTuple):
             return None
         if (words := _words(part)) is not None:
             return self.text(words) if words.strip() else None
-        picture = _picture(part)
+        picture = picture_of(part)
         return (self.picture(picture) if picture else None) or self.text(NOT_SHOWN)
 
 
 def _words(part: JsonObject) -> str | None:
+    if part.get("type") == "audio":
+        audio: Any = part.get("audio")
+        return str(audio["transcript"]) if isinstance(audio, dict) and audio.get("transcript") else None
     words = part.get("text")
     is_text = part.get("type", "text") in ("text", "input_text", "output_text")
     return words if is_text and isinstance(words, str) else None
 
 
-def _picture(part: JsonObject) -> Picture | None:
+def picture_of(part: JsonObject) -> Picture | None:
     match part:
         case {"type": "image_url", "image_url": {"url": str(url)}} | {"type": "input_image", "image_url": str(url)}:
             return _from_url(url)
@@ -75,6 +78,8 @@ def _picture(part: JsonObject) -> Picture | None:
         case {"type": "image", "source": {"type": "url", "url": str(url)}} | {"type": "image", "url": str(url)}:
             return _from_url(url)
         case {"type": "image", "base64": str(data), "mime_type": str(media_type)}:
+            return Picture(media_type=media_type, data=data)
+        case {"inlineData": {"mimeType": str(media_type), "data": str(data)}} if media_type.startswith("image/"):
             return Picture(media_type=media_type, data=data)
         case {"inline_data": {"mime_type": str(media_type), "data": str(data)}} if media_type.startswith("image/"):
             return Picture(media_type=media_type, data=data)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -24,8 +24,20 @@ from reactor_memory.forms.content_parts import (
     OPENAI_USER,
     RESPONSES_INPUT,
     Form,
+    picture_of,
 )
-from reactor_memory.models import JsonObject, Message, ToolCall, as_said, is_posted_summary, is_reasoning, reasoned_runs
+from reactor_memory.forms.pieces import arguments_of, arguments_text, json_value
+from reactor_memory.models import (
+    JsonObject,
+    Message,
+    ToolCall,
+    as_said,
+    frames,
+    is_as_given,
+    is_posted_summary,
+    is_reasoning,
+    reasoned_runs,
+)
 from reactor_memory.models.turns import find_pairs
 
 _ASSISTANT = ("assistant", "agent")
@@ -51,6 +63,14 @@ class Exchange(NamedTuple):
     calls: Sequence[ToolCall]
     results: Mapping[str, Sequence[Message]]
 
+    def as_given(self, form: str) -> Any:
+        """What the provider of this form gave; None for what another one gave, or was changed since."""
+        return as_given(self.message, form, ids=[call.id for call in self.calls])
+
+    def results_as_given(self, form: str) -> Iterator[tuple[str, Sequence[Message], Any]]:
+        for call_id, answers in self.results.items():
+            yield call_id, answers, as_given(answers[0], form, result_id=call_id) if len(answers) == 1 else None
+
     @property
     def role(self) -> str:
         role = self.message.role
@@ -59,27 +79,74 @@ class Exchange(NamedTuple):
         return "assistant" if role in (*_ASSISTANT, "summary") else "user"
 
 
+def is_of(message: Message, form: str) -> bool:
+    """Whether a provider of this form gave the message, and it is unchanged."""
+    given = message.given
+    if given is None or (given.form != form and not (given.form == "chat" and form in ("openai", "anthropic"))):
+        return False
+    return is_as_given(message)
+
+
+def as_given(message: Message, form: str, *, ids: Sequence[str] = (), result_id: str | None = None) -> Any:
+    """What the provider of this form gave, with these ids; None for what another one gave, or was changed since."""
+    if message.given is None or not is_of(message, form):
+        return None
+    if message.given.frame is None:
+        return {"role": message.role, "content": message.content}
+    held = frames.Held(message.content, message.parts, message.tool_calls, ids, result_id)
+    return frames.filled(message.given.frame, held, arguments_of, arguments_text)
+
+
 def to_openai(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
-    """The messages of a chat completion (https://platform.openai.com/docs/api-reference/chat)."""
+    """The messages of a chat completion (https://platform.openai.com/docs/api-reference/chat).
+
+    An answer that holds nothing, which many servers refuse, is left out.
+    """
     converted: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-    for exchange in _exchanges(messages):
-        converted.append(_openai_message(exchange))
-        for call_id, answers in exchange.results.items():
-            text, parts = _joined(answers)
-            converted.append({"role": "tool", "tool_call_id": call_id, "content": _content(OPENAI_TEXT, text, parts)})
+    for exchange in _exchanges(messages, "openai"):
+        given = exchange.as_given("openai")
+        message = openai_message(exchange) if given is None else given
+        if exchange.role != "assistant" or _says_something(message):
+            converted.append(message)
+        for call_id, answers, result in exchange.results_as_given("openai"):
+            converted.append(openai_result(call_id, answers) if result is None else result)
     return converted
 
 
-def _openai_message(exchange: Exchange) -> JsonObject:
+def _says_something(message: JsonObject) -> bool:
+    return any(value for key, value in message.items() if key not in ("role", "name"))
+
+
+def openai_result(call_id: str, answers: Sequence[Message]) -> JsonObject:
+    text, parts = _joined(answers)
+    return {"role": "tool", "tool_call_id": call_id, "content": _content(OPENAI_TEXT, text, parts)}
+
+
+def openai_message(exchange: Exchange) -> JsonObject:
     message, role = exchange.message, exchange.role
     form = {"user": OPENAI_USER, "assistant": OPENAI_ASSISTANT}.get(role, OPENAI_TEXT)
-    converted: JsonObject = {"role": role, "content": _content(form, message.content, message.parts)}
+    converted: JsonObject = {"role": role, "content": _ordered_content(form, message)}
     if message.name and _OPENAI_NAME.fullmatch(message.name):
         converted["name"] = message.name
     if exchange.calls:
         converted["content"] = converted["content"] or None
         converted["tool_calls"] = [_openai_call(call) for call in exchange.calls]
     return converted
+
+
+def _ordered_content(form: Form, message: Message) -> str | list[JsonObject]:
+    """Plain text, unless there are parts beside it; then all in its order."""
+    return _ordered(form, message) if form.of(message.parts) else message.content
+
+
+def _ordered(form: Form, message: Message) -> list[JsonObject]:
+    shown: list[JsonObject] = []
+    for block in message.blocks:
+        if block.text:
+            shown.append(form.text(block.text))
+        elif block.call is None and block.part:
+            shown += form.of([block.part])
+    return shown
 
 
 def _content(form: Form, text: str, parts: Sequence[JsonObject]) -> str | list[JsonObject]:
@@ -89,28 +156,83 @@ def _content(form: Form, text: str, parts: Sequence[JsonObject]) -> str | list[J
 
 
 def _openai_call(call: ToolCall) -> JsonObject:
-    return {"id": call.id, "type": "function", "function": {"name": _name(call), "arguments": _arguments_text(call)}}
+    return {"id": call.id, "type": "function", "function": {"name": _name(call), "arguments": arguments_text(call)}}
+
+
+def to_ollama(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
+    """The `messages` of Ollama's chat (https://docs.ollama.com/api/chat). Its calls have no ids: results follow in the
+    order of the calls. It takes pictures as base64; of others a mark stands.
+    """
+    converted: list[JsonObject] = [{"role": "system", "content": system}] if system else []
+    for exchange in _exchanges(messages, "ollama"):
+        given = exchange.as_given("ollama")
+        message = ollama_message(exchange) if given is None else given
+        if exchange.role != "assistant" or _says_something(message):
+            converted.append(message)
+        names = {call.id: call.name for call in exchange.calls}
+        given_results = {call_id: (answers, result) for call_id, answers, result in exchange.results_as_given("ollama")}
+        for call_id in names:
+            if call_id in given_results:
+                answers, result = given_results[call_id]
+                converted.append(ollama_result(names[call_id], answers) if result is None else result)
+    return converted
+
+
+def ollama_result(name: str, answers: Sequence[Message]) -> JsonObject:
+    text, parts = _joined(answers)
+    shown = [text, *(str(part["text"]) for part in OPENAI_TEXT.of(parts))]
+    return {"role": "tool", "content": "\n".join(filter(None, shown)), "tool_name": name}
+
+
+def ollama_message(exchange: Exchange) -> JsonObject:
+    message = exchange.message
+    pictures, others = list[str](), list[JsonObject]()
+    for part in message.parts:
+        picture = picture_of(part)
+        if picture and picture.data:
+            pictures.append(picture.data)
+        else:
+            others.append(part)
+    shown = [message.content, *(str(part["text"]) for part in OPENAI_TEXT.of(others))]
+    converted: JsonObject = {"role": exchange.role, "content": "\n".join(filter(None, shown))}
+    if pictures and exchange.role == "user":
+        converted["images"] = pictures
+    if exchange.calls:
+        converted["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": arguments_of(call)}} for call in exchange.calls
+        ]
+    return converted
 
 
 def to_openai_responses(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
     """The `input` of the Responses API (https://platform.openai.com/docs/api-reference/responses).
 
-    Reasoning that the API gave goes back as an item of its own, before what it led to. It has no id: by that the API
-    would look for the very items that it gave, and those have ids, too, which a message does not keep.
+    Items that the API gave go back as they came. Reasoning of a message that was changed since goes back without its
+    id: by that the API would look for the very items that it gave.
     """
     items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-    for exchange in _exchanges(messages):
-        message = exchange.message
-        if exchange.role == "assistant":
-            items += map(_without_id, filter(_is_responses_reasoning, message.parts))
-        content = _responses_content(exchange)
-        if content or not exchange.calls:
-            items.append({"role": exchange.role, "content": content})
-        items += [_responses_call(call) for call in exchange.calls]
-        for call_id, answers in exchange.results.items():
-            output = _content(RESPONSES_INPUT, *_joined(answers))
-            items.append({"type": "function_call_output", "call_id": call_id, "output": output})
+    for exchange in _exchanges(messages, "openai_responses"):
+        given = exchange.as_given("openai_responses")
+        items += responses_items(exchange) if given is None else given
+        for call_id, answers, result in exchange.results_as_given("openai_responses"):
+            items += [responses_output(call_id, answers)] if result is None else result
     return items
+
+
+def responses_output(call_id: str, answers: Sequence[Message]) -> JsonObject:
+    output = _content(RESPONSES_INPUT, *_joined(answers))
+    return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def responses_items(exchange: Exchange) -> list[JsonObject]:
+    message = exchange.message
+    items: list[JsonObject] = []
+    if exchange.role == "assistant":
+        items += map(_without_id, filter(_is_responses_reasoning, message.parts))
+    content = _responses_content(exchange)
+    if content or (not exchange.calls and (items or exchange.role != "assistant")):
+        items.append({"role": exchange.role, "content": content})
+    return [*items, *map(_responses_call, exchange.calls)]
 
 
 def _is_responses_reasoning(part: JsonObject) -> bool:
@@ -125,66 +247,109 @@ def _responses_content(exchange: Exchange) -> str | list[JsonObject]:
     """What the assistant said is plain text: as a list it would have to be an item that the API itself made."""
     message = exchange.message
     if exchange.role != "assistant":
-        return _content(RESPONSES_INPUT, message.content, message.parts)
+        return _ordered_content(RESPONSES_INPUT, message)
     return "\n".join([message.content or "", *(str(part["text"]) for part in OPENAI_TEXT.of(message.parts))]).strip(
         "\n"
     )
 
 
 def _responses_call(call: ToolCall) -> JsonObject:
-    return {"type": "function_call", "call_id": call.id, "name": _name(call), "arguments": _arguments_text(call)}
+    return {"type": "function_call", "call_id": call.id, "name": _name(call), "arguments": arguments_text(call)}
 
 
 def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> JsonObject:
     """A request to the Messages API (https://docs.anthropic.com/en/api/messages), without model and tools.
 
     System messages have no place between the others: all go to `system`, in their order. Blank texts, which the API
-    refuses, are left out; neighbours of one role become one message.
+    refuses, are left out; neighbours of one role become one message. `container`, if there is one, is the newest that
+    the API gave.
     """
     turns: list[JsonObject] = []
-    for exchange in _exchanges(_conversation(messages), not_in_ids=_NOT_IN_NAMES):
-        _add(turns, exchange.role, _anthropic_blocks(exchange))
-        _add(turns, "user", [_anthropic_result(key, answers) for key, answers in exchange.results.items()])
+    for exchange in _exchanges(_conversation(messages), "anthropic", not_in_ids=_NOT_IN_NAMES):
+        given = exchange.as_given("anthropic")
+        _add(turns, anthropic_message(exchange) if given is None else given)
+        for call_id, answers, result in exchange.results_as_given("anthropic"):
+            _add(turns, anthropic_result(call_id, answers) if result is None else result)
+    containers = [turn.pop("container") for turn in turns if "container" in turn]
     _begin_with_user(turns, {"role": "user", "content": [{"type": "text", "text": EARLIER_NOT_SHOWN}]})
     _end_without_space(turns)
-    texts = [{"type": "text", "text": text} for text in _system_texts(messages, system)]
-    return {"system": texts, "messages": turns} if texts else {"messages": turns}
+    request: JsonObject = {"messages": turns}
+    if texts := _anthropic_system(messages, system):
+        request = {"system": texts, **request}
+    if containers and containers[-1]:
+        last = containers[-1]
+        request["container"] = last.get("id", last) if isinstance(last, dict) else last
+    return request
 
 
-def _anthropic_blocks(exchange: Exchange) -> list[JsonObject]:
-    calls: list[JsonObject] = [
-        {"type": "tool_use", "id": call.id, "name": _name(call), "input": _arguments(call)} for call in exchange.calls
-    ]
+def _anthropic_system(messages: Sequence[Message], system: str | None) -> list[JsonObject]:
+    blocks: list[JsonObject] = [{"type": "text", "text": system}] if system and system.strip() else []
+    for message in filter(_is_system, messages):
+        given = as_given(message, "anthropic")
+        content = cast("JsonObject", given).get("content") if given else None
+        if isinstance(content, list):
+            blocks += cast("list[JsonObject]", content)
+        else:
+            blocks += [{"type": "text", "text": text} for text in _texts(message) if text.strip()]
+    return blocks
+
+
+def anthropic_message(exchange: Exchange) -> JsonObject:
+    form = ANTHROPIC_ASSISTANT if exchange.role == "assistant" else ANTHROPIC_USER
+    blocks = _not_blank(_ordered(form, exchange.message))
     if exchange.role == "assistant":
-        return [*_anthropic_content(ANTHROPIC_ASSISTANT, exchange.message), *calls]
-    return _anthropic_content(ANTHROPIC_USER, exchange.message) or [ANTHROPIC_USER.text(EMPTY)]
+        blocks += [
+            {"type": "tool_use", "id": call.id, "name": _name(call), "input": arguments_of(call)}
+            for call in exchange.calls
+        ]
+        return {"role": "assistant", "content": blocks}
+    return {"role": "user", "content": blocks or [ANTHROPIC_USER.text(EMPTY)]}
 
 
-def _anthropic_content(form: Form, message: Message) -> list[JsonObject]:
-    return _with_text(form.of(message.parts), form.text(message.content) if message.content.strip() else None)
+def _not_blank(blocks: Sequence[JsonObject]) -> list[JsonObject]:
+    return [block for block in blocks if block.get("type") != "text" or str(block.get("text")).strip()]
 
 
-def _anthropic_result(call_id: str, answers: Sequence[Message]) -> JsonObject:
+def anthropic_result(call_id: str, answers: Sequence[Message]) -> JsonObject:
     result: JsonObject = {"type": "tool_result", "tool_use_id": call_id}
-    content = [block for answer in answers for block in _anthropic_content(ANTHROPIC_RESULT, answer)]
+    content = _not_blank([block for answer in answers for block in _ordered(ANTHROPIC_RESULT, answer)])
     if any(answer.metadata.get("is_error") for answer in answers):
-        return {**result, "content": content or [ANTHROPIC_RESULT.text(EMPTY)], "is_error": True}
-    return {**result, "content": content} if content else result
+        result |= {"content": content or [ANTHROPIC_RESULT.text(EMPTY)], "is_error": True}
+    elif content:
+        result["content"] = content
+    return {"role": "user", "content": [result]}
 
 
-def _add(turns: list[JsonObject], role: str, blocks: list[JsonObject]) -> None:
-    if not blocks:
+def _add(turns: list[JsonObject], message: JsonObject) -> None:
+    """Behind the others, or to the last one, if it is of the same role. What holds nothing is left out."""
+    content = message["content"]
+    if isinstance(content, list):
+        content = _not_blank(cast("list[JsonObject]", content))
+    if not content or (isinstance(content, str) and not content.strip()):
+        if message["role"] == "user":
+            content = [ANTHROPIC_USER.text(EMPTY)]
+        else:
+            return
+    if not turns or turns[-1]["role"] != message["role"]:
+        turns.append({**message, "content": content})
         return
-    if turns and turns[-1]["role"] == role:
-        turns[-1]["content"] += blocks
-    else:
-        turns.append({"role": role, "content": blocks})
+    last = turns[-1]
+    turns[-1] = {**message, **last, "content": [*_as_blocks(last["content"]), *_as_blocks(content)]}
+
+
+def _as_blocks(content: str | list[JsonObject]) -> list[JsonObject]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _end_without_space(turns: list[JsonObject]) -> None:
     """A text of the assistant that ends the request may not end with white space: the model is to go on from there."""
-    if turns and turns[-1]["role"] == "assistant" and "text" in (last := turns[-1]["content"][-1]):
-        turns[-1]["content"][-1] = {**last, "text": last["text"].rstrip()}
+    if not turns or turns[-1]["role"] != "assistant":
+        return
+    content = turns[-1]["content"]
+    if isinstance(content, str):
+        turns[-1]["content"] = content.rstrip()
+    elif "text" in (last := content[-1]):
+        turns[-1]["content"] = [*content[:-1], {**last, "text": last["text"].rstrip()}]
 
 
 def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> JsonObject:
@@ -195,66 +360,81 @@ def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> Json
     call may follow the user or a result only.
     """
     contents: list[JsonObject] = []
-    for exchange in _exchanges(_conversation(messages)):
-        parts = _gemini_parts(exchange)
-        role = "model" if exchange.role == "assistant" else "user"
-        if role == "model" and contents and contents[-1]["role"] == "model":
-            contents[-1]["parts"] += parts
-        elif parts:
-            contents.append({"role": role, "parts": parts})
+    for exchange in _exchanges(_conversation(messages), "gemini"):
+        given = exchange.as_given("gemini")
+        content = gemini_content(exchange) if given is None else given
+        is_joined = given is not None and bool(exchange.message.given and _is_joined(exchange.message.given.frame))
+        if contents and contents[-1]["role"] == content["role"] and (is_joined or content["role"] == "model"):
+            contents[-1] = {**content, **contents[-1], "parts": [*contents[-1]["parts"], *content["parts"]]}
+        elif content["parts"]:
+            contents.append(content)
         names = {call.id: _gemini_name(call) for call in exchange.calls}
-        responses = [_gemini_response(key, names[key], answers) for key, answers in exchange.results.items()]
+        responses = [
+            gemini_response(call_id, names[call_id], answers) if result is None else result
+            for call_id, answers, result in exchange.results_as_given("gemini")
+        ]
         if responses:
-            contents.append({"role": "user", "parts": responses})
+            parts = [part for response in responses for part in response["parts"]]
+            contents.append({**responses[0], "parts": parts})
     _begin_with_user(contents, {"role": "user", "parts": [{"text": EARLIER_NOT_SHOWN}]})
     texts = [{"text": text} for text in _system_texts(messages, system)]
     return {"contents": contents, "system_instruction": {"parts": texts}} if texts else {"contents": contents}
 
 
-def _gemini_parts(exchange: Exchange) -> list[JsonObject]:
-    message = exchange.message
-    said = _with_text(GEMINI.of(message.parts), GEMINI.text(message.content) if message.content else None)
+def _is_joined(frame: Any) -> bool:
+    return isinstance(frame, dict) and frames.JOINED in frame
+
+
+def gemini_content(exchange: Exchange) -> JsonObject:
+    said = _ordered(GEMINI, exchange.message)
     if exchange.role == "assistant":
-        return [*said, *map(_gemini_call, exchange.calls)]
-    return [part for part in said if not is_reasoning(part)] or [GEMINI.text(EMPTY)]
+        return {"role": "model", "parts": [*said, *map(_gemini_call, exchange.calls)]}
+    return {"role": "user", "parts": [part for part in said if not is_reasoning(part)] or [GEMINI.text(EMPTY)]}
 
 
 def _gemini_call(call: ToolCall) -> JsonObject:
-    part: JsonObject = {"function_call": {"id": call.id, "name": _gemini_name(call), "args": _arguments(call)}}
+    part: JsonObject = {"function_call": {"id": call.id, "name": _gemini_name(call), "args": arguments_of(call)}}
     if signature := call.metadata.get("thought_signature"):
         part["thought_signature"] = signature
     return part
 
 
-def _gemini_response(call_id: str, name: str, answers: Sequence[Message]) -> JsonObject:
-    values = [_json_value(answer.content) for answer in answers]
+def gemini_response(call_id: str, name: str, answers: Sequence[Message]) -> JsonObject:
+    values = [json_value(answer.content) for answer in answers]
     value = values[0] if len(values) == 1 else values
     response = cast("JsonObject", value) if isinstance(value, dict) else {"result": value}
     converted: JsonObject = {"id": call_id, "name": name, "response": response}
     if files := [part for part in GEMINI.of(_joined(answers)[1]) if "inline_data" in part or "file_data" in part]:
         converted["parts"] = files
-    return {"function_response": converted}
+    return {"role": "user", "parts": [{"function_response": converted}]}
 
 
-def _exchanges(messages: Sequence[Message], *, not_in_ids: re.Pattern[str] | None = None) -> Iterator[Exchange]:
+def _exchanges(
+    messages: Sequence[Message], form: str, *, not_in_ids: re.Pattern[str] | None = None
+) -> Iterator[Exchange]:
     """The messages that are no results, each with the calls and results that belong to it.
 
     Only the assistant calls tools; what stands as calls of others is not shown.
     """
     ids = _CallIds(not_in_ids)
-    messages = _joined_runs(messages)
+    messages = _joined_runs(messages, form)
     results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
     for index, message in enumerate(map(as_said, messages)):
         if message.role == "tool":
             continue
         made = message.tool_calls if message.role in _ASSISTANT else ()
-        calls = [msgspec.structs.replace(call, id=ids.of(call.id)) for call in made]
+        is_own = is_of(message, form)
+        calls = [msgspec.structs.replace(call, id=ids.of(call.id, is_own=is_own)) for call in made]
         yield Exchange(message, calls, _by_call(results.get(index, ()), made, calls))
 
 
-def _joined_runs(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages, those that came with reasoning in several put together."""
-    runs = [run for run in reasoned_runs(messages, range(len(messages)), len(messages)) if len(run) > 1]
+def _joined_runs(messages: Sequence[Message], form: str) -> Sequence[Message]:
+    """The messages, those that came with reasoning in several put together, unless they were given in this form."""
+    runs = [
+        run
+        for run in reasoned_runs(messages, range(len(messages)), len(messages))
+        if len(run) > 1 and not all(is_of(messages[index], form) for index in run)
+    ]
     joined: list[Message] = []
     for run, after in zip([range(0), *runs], [*runs, range(len(messages), len(messages))], strict=True):
         joined += [_as_one(messages[run.start : run.stop])] if run else []
@@ -268,6 +448,7 @@ def _as_one(messages: Sequence[Message]) -> Message:
         content="\n".join(message.content for message in messages if message.content),
         parts=tuple(part for message in messages for part in message.parts),
         tool_calls=tuple(call for message in messages for call in message.tool_calls),
+        given=None,
     )
 
 
@@ -280,9 +461,11 @@ class _CallIds:
         self._refused = refused
         self._times: dict[str, int] = {}
 
-    def of(self, given: str) -> str:
-        accepted = (self._refused.sub("_", given) if self._refused else given) or "call"
-        accepted = accepted[:_LONGEST_ID]
+    def of(self, given: str, *, is_own: bool = False) -> str:
+        """`is_own`: an id that the provider gave itself."""
+        accepted = given or "call"
+        if not is_own:
+            accepted = (self._refused.sub("_", accepted) if self._refused else accepted)[:_LONGEST_ID]
         times = self._times.get(accepted, 0)
         free = accepted
         while free in self._times:
@@ -298,15 +481,26 @@ def _by_call(
 ) -> dict[str, list[Message]]:
     """The results by the ids that the calls got. Those of no call that is shown are left out.
 
-    Calls that a model made under one id, in several messages of one reasoning, cannot be told apart, and each needs a
-    result: they share theirs.
+    Of calls that a model made under one id, the first result answers the first, and so on; each needs one: where there
+    are fewer, the last is shared.
     """
-    ids: dict[str, list[str]] = {}
+    waiting: dict[str, list[str]] = {}
     for call, shown in zip(made, calls, strict=True):
-        ids.setdefault(call.id, []).append(shown.id)
-    answers: dict[str, list[Message]] = {}
+        waiting.setdefault(call.id, []).append(shown.id)
+    found: dict[str, list[Message]] = {}
     for result in results:
-        for call_id in ids.get(result.tool_call_id or "", ()):
+        found.setdefault(result.tool_call_id or "", []).append(result)
+    answers: dict[str, list[Message]] = {}
+    seen: dict[str, int] = {}
+    for result in results:
+        given = result.tool_call_id or ""
+        shown = waiting.get(given, [])
+        if not shown:
+            continue
+        place = seen.get(given, 0)
+        seen[given] = place + 1
+        answers.setdefault(shown[min(place, len(shown) - 1)], []).append(result)
+        for call_id in shown[len(found[given]) :] if place == len(found[given]) - 1 else ():
             answers.setdefault(call_id, []).append(result)
     return answers
 
@@ -354,26 +548,3 @@ def _gemini_name(call: ToolCall) -> str:
     """It must begin with a letter or an underscore."""
     name = _NOT_IN_GEMINI_NAMES.sub("_", call.name) or "tool"
     return (name if name[0].isalpha() or name[0] == "_" else f"_{name}")[:_LONGEST_NAME]
-
-
-def _arguments(call: ToolCall) -> JsonObject:
-    """The arguments as an object; text that is no JSON object goes through unread, under `_raw`."""
-    if not isinstance(call.arguments, str):
-        return call.arguments
-    if not call.arguments.strip():
-        return {}
-    value = _json_value(call.arguments)
-    return cast("JsonObject", value) if isinstance(value, dict) else {"_raw": call.arguments}
-
-
-def _arguments_text(call: ToolCall) -> str:
-    """The JSON text as the model wrote it, malformed or not."""
-    return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
-
-
-def _json_value(text: str) -> object:
-    """What `text` says as JSON, or the text itself."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text

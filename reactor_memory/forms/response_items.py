@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.forms.sdk_values import plain
+from reactor_memory.forms.storable import sendable
 from reactor_memory.models import JsonObject, Message, Role, ToolCall, as_said, is_posted_summary
 
 FRAME = "openai_agents"
@@ -37,11 +39,13 @@ _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def plain_item(item: object, position: int) -> JsonObject:
-    """A copy of `item` that holds JSON values only. Raises `InvalidInputError`; `position` names it there."""
+    """A copy of `item` that holds JSON values only; what JSON has no word for takes its nearest form. Raises
+    `InvalidInputError`; `position` names it there.
+    """
     try:
         copied = json.loads(json.dumps(item, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        copied = None
+        copied = sendable(plain(item))
     if not isinstance(copied, dict):
         raise InvalidInputError(f"items[{position}]", "must be a JSON object")
     return cast("JsonObject", copied)

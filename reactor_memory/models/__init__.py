@@ -8,9 +8,12 @@ Positions (`seq`) count from 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
+
+from reactor_memory.models import frames
 
 LARGEST = 2**63 - 1
 """No position, time or number that is stored is larger."""
@@ -43,13 +46,43 @@ class ToolCall(Value, frozen=True, kw_only=True):
     metadata: JsonObject = {}
 
 
-class Message(Value, frozen=True, kw_only=True):
-    """One entry of the log.
+Form: TypeAlias = Literal["chat", "openai", "openai_responses", "anthropic", "gemini", "ollama"]
+"""Whose form a message was given in: ``chat`` reads the same to OpenAI and Anthropic."""
+
+BlockKind: TypeAlias = Literal["text", "thinking", "tool_call", "tool_result", "picture", "file", "audio", "other"]
+
+
+class Given(Value, frozen=True, kw_only=True):
+    """A message as the provider gave it: its form, and what the message does not hold itself (`models.frames`). Without
+    a frame it was a role and a text.
+    """
+
+    form: Form
+    frame: Any = None
+
+
+AS_TEXT = Given(form="chat")
+
+
+class ContentBlock(Value, frozen=True, kw_only=True):
+    """A piece of a message in its place. `text` of a text, `call` of a call; `part` of everything else, as it came."""
+
+    kind: BlockKind
+    text: str = ""
+    part: JsonObject = {}
+    call: ToolCall | None = None
+
+
+class Message(Value, frozen=True, kw_only=True, eq=False):
+    """One entry of the log: its `blocks` in order, of which `content` is the text, `tool_calls` the calls and `parts`
+    everything else.
 
     `parts` are opaque content parts (images, files, reasoning with signatures), kept whole or dropped whole.
     `created_at` is the time of the event in microseconds UTC; a save fills it when it is None. It orders nothing. Of an
     imported message nobody may know it: then it stays None, and memory gives no dates to what the message says.
-    `seq`, `message_id`, `token_count` and `tokenizer` are set by the store and ignored when saving.
+    `seq`, `message_id`, `token_count` and `tokenizer` are set by the store and ignored when saving. `given` is what
+    the provider gave, where these fields alone would not give it back. Messages are equal that say the same, whoever
+    gave them.
     """
 
     role: Role
@@ -66,6 +99,27 @@ class Message(Value, frozen=True, kw_only=True):
     message_id: str | None = None
     token_count: int | None = None
     tokenizer: str | None = None
+    given: Given | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return _said(self) == _said(other) if isinstance(other, Message) else NotImplemented
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    @property
+    def blocks(self) -> tuple[ContentBlock, ...]:
+        """The message in its order: as the provider gave it, else reasoning, text, other parts, calls."""
+        return tuple(_blocks(self))
+
+    @property
+    def outcome(self) -> Literal["ok", "failed"] | None:
+        """What the protocol says of a result or of a server's tool: its own flags, never its words. None: nothing."""
+        if isinstance(failed := self.metadata.get("is_error"), bool):
+            return "failed" if failed else "ok"
+        said = [outcome for part in self.parts if (outcome := outcome_of(part)) is not None]
+        if self.given is not None and self.role == "tool" and (flag := outcome_of(self.given.frame)) is not None:
+            said.append(flag)
+        return None if not said else "failed" if "failed" in said else "ok"
 
     @classmethod
     def user(cls, content: str, **fields: Any) -> Message:
@@ -83,6 +137,100 @@ class Message(Value, frozen=True, kw_only=True):
     def tool(cls, content: str, *, tool_call_id: str, **fields: Any) -> Message:
         """The result of the tool call `tool_call_id`."""
         return cls(role="tool", content=content, tool_call_id=tool_call_id, **fields)
+
+
+_said = attrgetter(*(name for name in Message.__struct_fields__ if name != "given"))
+_FAILED_STATES = frozenset(("error", "failed", "failure", "incomplete", "timeout", "cancelled", "outcome_failed",
+                            "outcome_deadline_exceeded"))  # fmt: skip
+_OK_STATES = frozenset(("success", "completed", "ok", "outcome_ok"))
+_EXIT_CODES = ("exit_code", "exitCode", "return_code", "returncode")
+_ERRORS = ("is_error", "isError")
+
+
+def outcome_of(value: Any, depth: int = 4) -> Literal["ok", "failed"] | None:
+    """What the flags in a value of JSON say: error flags, states, exit codes, on its first levels; the worst counts."""
+    if isinstance(value, list):
+        values = cast("list[Any]", value)
+    elif isinstance(value, dict):
+        found = cast("dict[str, Any]", value)
+        if (own := _flag(found)) is not None:
+            return own
+        values = [*found.values()]
+    else:
+        return None
+    said = {outcome_of(each, depth - 1) for each in values} if depth else {None}
+    return "failed" if "failed" in said else "ok" if "ok" in said else None
+
+
+def _flag(found: JsonObject) -> Literal["ok", "failed"] | None:
+    for key in _ERRORS:
+        if isinstance(found.get(key), bool):
+            return "failed" if found[key] else "ok"
+    for key in _EXIT_CODES:
+        if isinstance(code := found.get(key), int) and not isinstance(code, bool):
+            return "failed" if code else "ok"
+    if str(found.get("type", "")).endswith("_tool_result_error") or found.get("error_code"):
+        return "failed"
+    for key in ("status", "outcome"):
+        state = str(found.get(key)).lower()
+        if state in _FAILED_STATES or state in _OK_STATES:
+            return "failed" if state in _FAILED_STATES else "ok"
+    return None
+
+
+def _blocks(message: Message) -> Iterator[ContentBlock]:
+    given = message.given
+    if given is None or not is_as_given(message):
+        reasoning = [part for part in message.parts if is_reasoning(part)]
+        yield from map(_part_block, reasoning)
+        if message.content:
+            yield ContentBlock(kind="tool_result" if message.role == "tool" else "text", text=message.content)
+        yield from (_part_block(part) for part in message.parts if not is_reasoning(part))
+        yield from (ContentBlock(kind="tool_call", call=call) for call in message.tool_calls)
+        return
+    if given.frame is None:
+        if message.content:
+            yield ContentBlock(kind="text", text=message.content)
+        return
+    shown = set[int]()
+    for kind, value in frames.references(given.frame):
+        if kind == frames.TEXT:
+            text = message.content[value[0] : value[1]]
+            yield ContentBlock(kind="tool_result" if message.role == "tool" else "text", text=text)
+        elif kind == frames.ARGUMENTS:
+            yield ContentBlock(kind="tool_call", call=message.tool_calls[value])
+        elif (number := value if isinstance(value, int) else value[0]) not in shown:
+            shown.add(number)
+            yield _part_block(message.parts[number])
+
+
+def is_as_given(message: Message) -> bool:
+    """Whether the message still is what the provider gave: not one that was shortened or changed since."""
+    given = message.given
+    if given is None:
+        return False
+    if given.frame is None:
+        return not message.parts and not message.tool_calls
+    return frames.fits(given.frame, message.content, len(message.parts), len(message.tool_calls))
+
+
+_KINDS: dict[str, BlockKind] = {
+    "text": "text", "input_text": "text", "output_text": "text", "refusal": "text",
+    "image": "picture", "image_url": "picture", "input_image": "picture",
+    "audio": "audio", "input_audio": "audio", "file": "file", "input_file": "file", "document": "file",
+}  # fmt: skip
+
+
+def _part_block(part: JsonObject) -> ContentBlock:
+    if is_reasoning(part):
+        return ContentBlock(kind="thinking", part=part)
+    kind = _KINDS.get(str(part.get("type")), "other")
+    media = part.get("inline_data") or part.get("inlineData") or part.get("file_data") or part.get("fileData")
+    if isinstance(media, dict):
+        found = cast("JsonObject", media)
+        major = str(found.get("mime_type") or found.get("mimeType")).partition("/")[0]
+        kind = "picture" if major == "image" else "audio" if major == "audio" else "file"
+    return ContentBlock(kind=kind, part=part)
 
 
 def is_uncalled(message: Message) -> bool:

@@ -159,10 +159,9 @@ def test_values_that_json_does_not_have(value: Any) -> None:
         assert type(refusal(message)) is InvalidMessageError
 
 
-def test_calls_of_one_message_have_ids_of_their_own() -> None:
-    calls = [ToolCall(id=call_id, name="n") for call_id in ("1", "2", "1")]
-    assert refusal(Message.assistant(tool_calls=calls)).field == "messages[0].tool_calls[2].id"
-    check_messages([Message.assistant(tool_calls=calls[:2]), Message.assistant(tool_calls=calls[2:])], LIMITS)
+def test_calls_of_one_message_may_have_one_id() -> None:
+    calls = [ToolCall(id=call_id, name="n") for call_id in ("1", "", "1", "")]
+    check_messages([Message.assistant(tool_calls=calls)], LIMITS)
 
 
 @each_row(

@@ -67,8 +67,12 @@ class Context:
         """The `input` of a request to the Responses API."""
         return forms.to_openai_responses(self.messages, system=self.system)
 
+    def to_ollama(self) -> list[JsonObject]:
+        """The `messages` of Ollama's chat."""
+        return forms.to_ollama(self.messages, system=self.system)
+
     def to_anthropic(self) -> JsonObject:
-        """`messages`, and `system` if there is any, of a request to the Messages API."""
+        """`messages`, and `system` and `container` if there are any, of a request to the Messages API."""
         return forms.to_anthropic(self.messages, system=self.system)
 
     def to_gemini(self) -> JsonObject:

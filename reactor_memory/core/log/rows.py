@@ -15,11 +15,35 @@ import msgspec
 from reactor_memory.core.log.branches import group_of, root_branch
 from reactor_memory.database.operations import Row, Rows
 from reactor_memory.errors import StoreCorruptError
-from reactor_memory.models import BranchRange, JsonObject, Message, Pin, Role, Session, ToolCall, Visibility
+from reactor_memory.models import (
+    AS_TEXT,
+    BranchRange,
+    Given,
+    JsonObject,
+    Message,
+    Pin,
+    Role,
+    Session,
+    ToolCall,
+    Value,
+    Visibility,
+)
 
 _BRANCH = msgspec.json.Decoder(tuple[BranchRange, ...])
 _READER = json.JSONDecoder()
-_PARTS = msgspec.json.Decoder(tuple[JsonObject, ...])
+
+
+class _WithGiven(Value, frozen=True, kw_only=True):
+    """The column of parts where the message was given in another order, or with more, than its fields tell."""
+
+    parts: tuple[JsonObject, ...] = ()
+    given: Given
+
+
+_PARTS = msgspec.json.Decoder(tuple[JsonObject, ...] | _WithGiven)
+_TEXT_WAS_GIVEN = ""
+"""The column of a message that a provider gave as a role and a text: it takes no more than an empty one."""
+
 _TOOL_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _OBJECT = msgspec.json.Decoder(JsonObject)
 _encode = msgspec.json.encode
@@ -63,6 +87,16 @@ def first_range(session_id: str, path: str | None) -> BranchRange:
     return BranchRange(**_READER.raw_decode(path, 1)[0]) if path else root_branch(session_id)[0]
 
 
+_NOTHING_BESIDE: tuple[tuple[JsonObject, ...], Given | None] = ((), None)
+
+
+def _others_and_given(column: str) -> tuple[tuple[JsonObject, ...], Given | None]:
+    if not column:
+        return (), AS_TEXT
+    found = _PARTS.decode(column)
+    return (found.parts, found.given) if isinstance(found, _WithGiven) else (found, None)
+
+
 def _message_from(row: Row) -> Message:
     (
         seq,
@@ -80,10 +114,11 @@ def _message_from(row: Row) -> Message:
         tokenizer,
         created_at,
     ) = row
+    others, given = _NOTHING_BESIDE if parts is None else _others_and_given(parts)
     return Message(
         role=role,
         content=content,
-        parts=_PARTS.decode(parts) if parts else (),
+        parts=others,
         tool_calls=_TOOL_CALLS.decode(tool_calls) if tool_calls else (),
         tool_call_id=tool_call_id,
         name=name,
@@ -95,6 +130,7 @@ def _message_from(row: Row) -> Message:
         message_id=message_id,
         token_count=token_count,
         tokenizer=tokenizer,
+        given=given,
     )
 
 
@@ -134,7 +170,7 @@ def message_values(message: Message) -> dict[str, Any]:
         "visibility": message.visibility,
         "author_id": message.author_id,
         "content": message.content,
-        "parts": to_json(message.parts),
+        "parts": to_json(message.parts) if message.given is None else _parts_and_given(message),
         "tool_calls": to_json(message.tool_calls),
         "tool_call_id": message.tool_call_id,
         "name": message.name,
@@ -143,6 +179,12 @@ def message_values(message: Message) -> dict[str, Any]:
         "tokenizer": message.tokenizer,
         "created_at": message.created_at,
     }
+
+
+def _parts_and_given(message: Message) -> str | None:
+    if message.given == AS_TEXT:
+        return to_json(message.parts) or _TEXT_WAS_GIVEN
+    return _encode({"parts": message.parts, "given": message.given}).decode()
 
 
 _CONTENT = ("content", "parts", "tool_calls", "metadata")

@@ -1,0 +1,45 @@
+"""Whether a message has to keep what its provider gave, or is written so anyway. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from reactor_memory.forms import requests
+from reactor_memory.models import Message, frames
+
+
+def unless_plain(message: Message) -> Message:
+    """The message without what its provider gave, where its fields alone give it back."""
+    given = message.given
+    if given is None or given.frame is None:
+        return message
+    ids = [call.id for call in message.tool_calls]
+    first = requests.as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
+    bare = msgspec.structs.replace(message, given=None)
+    is_plain = frames.JOINED not in given.frame and first == _from_fields(bare, given.form)
+    return bare if is_plain else message
+
+
+def _from_fields(message: Message, form: str) -> Any:
+    if message.role == "tool":
+        call_id, answers = message.tool_call_id or "", [message]
+        return {
+            "openai": requests.openai_result,
+            "openai_responses": lambda *given: [requests.responses_output(*given)],
+            "anthropic": requests.anthropic_result,
+        }.get(form, _nothing)(call_id, answers)
+    exchange = requests.Exchange(message, message.tool_calls, {})
+    write = {
+        "openai": requests.openai_message,
+        "openai_responses": requests.responses_items,
+        "anthropic": requests.anthropic_message,
+        "gemini": requests.gemini_content,
+        "ollama": requests.ollama_message,
+    }.get(form, _nothing)
+    return write(exchange)
+
+
+def _nothing(*_: object) -> None:
+    return None
