@@ -273,7 +273,11 @@ def _form_of(item: JsonObject) -> Form:
         return "anthropic"
     if item.keys() <= {"role", "content", "container"} and kinds <= {"text"} and item["role"] in ("user", "assistant"):
         return "chat"
-    return "openai" if kinds or item.keys() - {"role", "content", "container"} else "chat"
+    is_bare = not kinds and not item.keys() - {"role", "content", "container"} and item["role"] not in _OF_TOOLS
+    return "chat" if is_bare else "openai"
+
+
+_OF_TOOLS = ("tool", "function")
 
 
 def _is_of_ollama(given: object) -> bool:

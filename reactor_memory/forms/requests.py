@@ -28,6 +28,7 @@ from reactor_memory.forms.content_parts import (
 )
 from reactor_memory.forms.pieces import arguments_of, arguments_text, json_value
 from reactor_memory.models import (
+    Given,
     JsonObject,
     Message,
     ToolCall,
@@ -82,19 +83,29 @@ class Exchange(NamedTuple):
 def is_of(message: Message, form: str) -> bool:
     """Whether a provider of this form gave the message, and it is unchanged."""
     given = message.given
-    if given is None or (given.form != form and not (given.form == "chat" and form in ("openai", "anthropic"))):
+    return given is not None and (given.form == form or _is_shared(given, form)) and is_as_given(message)
+
+
+def _is_shared(given: Given, form: str) -> bool:
+    """Whether what reads the same to OpenAI and Anthropic reads so here, too: to Responses and Ollama a text does."""
+    if given.form != "chat":
         return False
-    return is_as_given(message)
+    is_text = given.frame is None or not isinstance(given.frame.get("content"), list)
+    return form in ("openai", "anthropic") or (is_text and form in ("openai_responses", "ollama"))
 
 
 def as_given(message: Message, form: str, *, ids: Sequence[str] = (), result_id: str | None = None) -> Any:
-    """What the provider of this form gave, with these ids; None for what another one gave, or was changed since."""
+    """What the provider of this form gave, with these ids; None for what another one gave, or was changed since. For
+    Responses the items.
+    """
     if message.given is None or not is_of(message, form):
         return None
     if message.given.frame is None:
-        return {"role": message.role, "content": message.content}
-    held = frames.Held(message.content, message.parts, message.tool_calls, ids, result_id)
-    return frames.filled(message.given.frame, held, arguments_of, arguments_text)
+        written: Any = {"role": message.role, "content": message.content}
+    else:
+        held = frames.Held(message.content, message.parts, message.tool_calls, ids, result_id)
+        written = frames.filled(message.given.frame, held, arguments_of, arguments_text)
+    return [written] if form == "openai_responses" and isinstance(written, dict) else written
 
 
 def to_openai(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
@@ -213,10 +224,18 @@ def to_openai_responses(messages: Sequence[Message], *, system: str | None = Non
     items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
     for exchange in _exchanges(messages, "openai_responses"):
         given = exchange.as_given("openai_responses")
-        items += responses_items(exchange) if given is None else given
+        if given is None or not _says_anything(exchange.role, given):
+            items += responses_items(exchange)
+        else:
+            items += given
         for call_id, answers, result in exchange.results_as_given("openai_responses"):
             items += [responses_output(call_id, answers)] if result is None else result
     return items
+
+
+def _says_anything(role: str, items: Sequence[JsonObject]) -> bool:
+    """An empty answer in the short form is left out, as every other."""
+    return role != "assistant" or len(items) > 1 or bool(items[0].get("content")) or "type" in items[0]
 
 
 def responses_output(call_id: str, answers: Sequence[Message]) -> JsonObject:

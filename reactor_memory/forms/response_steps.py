@@ -18,7 +18,7 @@ _SERVED_CALLS = ("computer_call", "local_shell_call", "shell_call", "apply_patch
 
 _NAMED_BY_ITEM = ("local_shell_call_output", "mcp_approval_response")
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
-_CONTENT = ("input_text", "output_text", "input_image", "input_file", "input_audio")
+_CONTENT = ("input_text", "output_text", "input_image", "input_file")
 _NO_ITEMS = ("human", "ai", "text", "image", "image_url", "tool_use", "tool_result", "thinking", "message")
 
 
@@ -42,9 +42,8 @@ class ResponseSteps:
         if not isinstance(content, (list, tuple)):
             return kind == "message" and "stop_reason" not in item
         kinds = [each.get("type") for each in map(plain, cast("list[Any]", content)) if isinstance(each, dict)]
-        return any(each in _CONTENT for each in kinds) or (
-            kind == "message" and not kinds and "stop_reason" not in item and "usage" not in item
-        )
+        is_answer = kind == "message" and "stop_reason" not in item and "usage" not in item
+        return any(each in _CONTENT for each in kinds) or (is_answer and {*kinds} <= {"refusal"})
 
     @staticmethod
     def is_call(item: JsonObject) -> bool:

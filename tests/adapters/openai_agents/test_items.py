@@ -152,7 +152,12 @@ def test_messages_of_others_become_items() -> None:
     ]
 
 
-@pytest.mark.parametrize("item", ["text", None, 7, ["x"], {"x": object()}, {"x": {1, 2}}])
+def test_what_json_has_no_word_for_takes_its_nearest_form() -> None:
+    item = {"type": "function_call_output", "call_id": "c", "output": "x", "more": [float("nan"), (1,), {2}, object()]}
+    assert plain_item(item, 0)["more"] == ["NaN", [1], [2], "<object>"]
+
+
+@pytest.mark.parametrize("item", ["text", None, 7, ["x"]])
 def test_what_is_no_json_object_is_refused(item: object) -> None:
     with pytest.raises(InvalidInputError, match=r"items\[3\]: must be a JSON object"):
         plain_item(item, 3)
