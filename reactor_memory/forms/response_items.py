@@ -39,13 +39,15 @@ _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def plain_item(item: object, position: int) -> JsonObject:
-    """A copy of `item` that holds JSON values only; what JSON has no word for takes its nearest form. Raises
-    `InvalidInputError`; `position` names it there.
+    """A copy of `item` that holds JSON values only. What a model or a tool made and JSON has no word for takes its
+    nearest form. Raises `InvalidInputError`; `position` names it there.
     """
     try:
         copied = json.loads(json.dumps(item, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        copied = sendable(plain(item))
+        given = plain(item)
+        is_said = isinstance(given, dict) and cast("JsonObject", given).get("role") in ("user", "system", "developer")
+        copied = None if is_said else sendable(given)
     if not isinstance(copied, dict):
         raise InvalidInputError(f"items[{position}]", "must be a JSON object")
     return cast("JsonObject", copied)

@@ -87,4 +87,5 @@ def is_given(value: object) -> bool:
 
 
 def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:
-    return MessageCounter(counter, media_part_tokens=settings.tokens.media_part_tokens)
+    tokens = settings.tokens
+    return MessageCounter(counter, media_part_tokens=tokens.media_part_tokens, by_rule=tokens.media_by_rule)

@@ -242,6 +242,7 @@ class TokenSettings(Section):
     cache_dir: Path | None = None
     overhead_per_message: NonNegativeInt = 4
     media_part_tokens: NonNegativeInt = 1024
+    media_by_rule: bool = True
 
 
 class LimitSettings(Section):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from reactor_memory.core.context import media_tokens
 from reactor_memory.models import JsonObject, Message, ToolCall
 from reactor_memory.text.caches import memo
 
@@ -21,14 +21,15 @@ LONGEST_LINE = 400
 again whenever a window moves, and each time a tokenizer takes as long as the rest of rendering them.
 """
 
-_MEDIA = re.compile(r"(?:data:[\w.+/;=-]*,)?[A-Za-z0-9+/_-]{1024,}={0,2}")
 
-
-def message_tokens(message: Message, counter: TokenCounter, *, media_part_tokens: int = 1024) -> int:
+def message_tokens(
+    message: Message, counter: TokenCounter, *, media_part_tokens: int = 1024, by_rule: bool = True
+) -> int:
     """Tokens of the content, the name, the tool calls and the parts of `message`, without overhead.
 
-    Providers charge media by size or duration, not by their bytes: a base64 string of a part counts as
-    `media_part_tokens`.
+    Providers charge media by size or duration, not by their bytes: a base64 string of a part counts by the rule that
+    its provider published (`core.context.media_tokens`), and where it tells no size as `media_part_tokens`; with
+    `by_rule` False always so.
     """
     tokens = counter.count(message.content)
     if message.name:
@@ -36,16 +37,16 @@ def message_tokens(message: Message, counter: TokenCounter, *, media_part_tokens
     for call in message.tool_calls:
         tokens += _call_tokens(call, counter)
     for part in message.parts:
-        tokens += _part_tokens(part, counter, media_part_tokens)
+        tokens += _part_tokens(part, counter, media_part_tokens, by_rule)
     return tokens
 
 
 class MessageCounter:
     """Counts messages: what a store has counted with the same tokenizer is taken as it is."""
 
-    def __init__(self, counter: TokenCounter, *, media_part_tokens: int = 1024) -> None:
+    def __init__(self, counter: TokenCounter, *, media_part_tokens: int = 1024, by_rule: bool = True) -> None:
         self._counter = counter
-        self._media_part_tokens = media_part_tokens
+        self._media = {"media_part_tokens": media_part_tokens, "by_rule": by_rule}
         self.name = counter.name
 
     def of(self, message: Message) -> int:
@@ -56,7 +57,7 @@ class MessageCounter:
 
     def counted(self, message: Message) -> int:
         """Tokens without overhead, from the text."""
-        return message_tokens(message, self._counter, media_part_tokens=self._media_part_tokens)
+        return message_tokens(message, self._counter, **self._media)
 
     def of_text(self, text: str) -> int:
         return self._of_line(text) if len(text) <= LONGEST_LINE else self._counter.count(text)
@@ -68,7 +69,7 @@ class MessageCounter:
 
     def remembering(self) -> MessageCounter:
         """The same for one turn: it counts no text twice, and holds on to each text as long as it lives."""
-        return MessageCounter(_Remembering(self._counter), media_part_tokens=self._media_part_tokens)
+        return MessageCounter(_Remembering(self._counter), **self._media)
 
 
 class _Remembering:
@@ -87,23 +88,29 @@ def _call_tokens(call: ToolCall, counter: TokenCounter) -> int:
     return counter.count(call.name) + counter.count(arguments)
 
 
-def _part_tokens(part: JsonObject, counter: TokenCounter, media_part_tokens: int) -> int:
+def _part_tokens(part: JsonObject, counter: TokenCounter, media_part_tokens: int, by_rule: bool) -> int:
     text = part.get("text")
     if isinstance(text, str) and part.keys() <= {"type", "text"}:
         return counter.count(text)
-    media: list[str] = []
+    media: list[str | None] = []
     without_media = _take_media(part, media)
-    return counter.count(_to_json(without_media)) + len(media) * media_part_tokens
+    if not media and not media_tokens.is_linked_picture(part):
+        return counter.count(_to_json(without_media))
+    found = media or [None]
+    costs = [
+        media_tokens.tokens_of_part(part, each, media_part_tokens) if by_rule else media_part_tokens for each in found
+    ]
+    return counter.count(_to_json(without_media)) + sum(costs)
 
 
-def _take_media(value: Any, media: list[str]) -> Any:
+def _take_media(value: Any, media: list[str | None]) -> Any:
     """`value` with its media strings emptied and collected in `media`."""
     if isinstance(value, dict):
         return {key: _take_media(item, media) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list):
         return [_take_media(item, media) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, str) and _MEDIA.fullmatch(value):
-        media.append(value)
+    if isinstance(value, str) and (found := media_tokens.base64_of(value)) is not None:
+        media.append(found)
         return ""
     return value
 
