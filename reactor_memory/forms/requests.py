@@ -452,13 +452,18 @@ def _joined_runs(messages: Sequence[Message], form: str) -> Sequence[Message]:
     runs = [
         run
         for run in reasoned_runs(messages, range(len(messages)), len(messages))
-        if len(run) > 1 and not all(is_of(messages[index], form) for index in run)
+        if len(run) > 1 and not _stay_apart(messages[run.start : run.stop], form)
     ]
     joined: list[Message] = []
     for run, after in zip([range(0), *runs], [*runs, range(len(messages), len(messages))], strict=True):
         joined += [_as_one(messages[run.start : run.stop])] if run else []
         joined += messages[run.stop : after.start]
     return joined
+
+
+def _stay_apart(run: Sequence[Message], form: str) -> bool:
+    """Whether the provider gave them as they are; items of Responses stand one by one anyway."""
+    return all(is_of(message, form) for message in run) or (form == "openai_responses" and is_of(run[0], form))
 
 
 def _as_one(messages: Sequence[Message]) -> Message:

@@ -307,6 +307,16 @@ def _goes_on(before: Message, message: Message) -> bool:
     return before.seq is None or message.seq is None or message.seq == before.seq + 1
 
 
+class NotShown(Value, frozen=True, kw_only=True):
+    """Pieces of the message `seq` (None: it is not stored) that a provider is not shown: a mark stands for them, or
+    nothing, as for reasoning, signatures and citations.
+    """
+
+    seq: int | None
+    kind: BlockKind | Literal["signature", "citations"]
+    count: int
+
+
 class BranchRange(Value, frozen=True, kw_only=True):
     """The messages `start_seq`..`end_seq` of a branch are stored under `conversation_id`.
 

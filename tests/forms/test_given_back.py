@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,8 +14,9 @@ from reactor_memory.core.context.given_messages import answer_of, messages_of
 from reactor_memory.core.log.rows import message_from, message_values
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.evaluation.transcripts import to_message, to_record
+from reactor_memory.forms.not_shown import not_shown
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_ollama, to_openai, to_openai_responses
-from reactor_memory.models import Message
+from reactor_memory.models import Message, NotShown
 from tests.forms.provider_histories import HISTORIES, Json, as_json
 from tests.forms.provider_validators import problems
 from tests.scenes.tables import each_row
@@ -44,50 +46,69 @@ def stored(messages: Sequence[Message]) -> list[Message]:
     return [message_from(row) for row in rows]
 
 
-@each_row("form", HISTORIES)
-@given(data=st.data())
-@settings(max_examples=40)
-def test_what_goes_in_comes_out(form: str, data: st.DataObject) -> None:
-    history = data.draw(HISTORIES[form])
+def check(form: str, history: list[Json]) -> None:
+    """Saved at once or item by item, stored or exported: it comes back, and every provider takes it."""
     read = messages_of(history)
-    back = WRITTEN[form](stored(read))
+    kept = stored(read)
+    back = WRITTEN[form](kept)
     assert as_json(back) == as_json(history)
     assert problems(form, back) == []
-    exported = [to_message(to_record(message)) for message in read]
-    assert as_json(WRITTEN[form](exported)) == as_json(history)
-
-
-@each_row("form", HISTORIES)
-@given(data=st.data())
-@settings(max_examples=15)
-def test_every_provider_takes_it(form: str, data: st.DataObject) -> None:
-    read = stored(messages_of(data.draw(HISTORIES[form])))
+    assert form not in not_shown(read)
+    assert as_json(WRITTEN[form]([to_message(to_record(message)) for message in read])) == as_json(history)
+    one_by_one = [message for item in history for message in _one(item)]
+    assert as_json(WRITTEN[form](stored(one_by_one))) == as_json(history)
     for other, write in WRITTEN.items():
-        assert problems(other, write(read)) == [], other
-
-
-@each_row("form", HISTORIES)
-@given(data=st.data())
-@settings(max_examples=10)
-def test_step_by_step_is_the_same(form: str, data: st.DataObject) -> None:
-    """As an agent saves it: each item as it comes, answers as answers."""
-    history = data.draw(HISTORIES[form])
-    read = [message for item in history for message in _one(item)]
-    assert as_json(WRITTEN[form](stored(read))) == as_json(history)
+        assert problems(other, write(kept)) == [], other
 
 
 def _one(item: Json) -> tuple[Message, ...]:
     return answer_of(item) if item.get("role") in ("assistant", "model") else messages_of(item)
 
 
-@each_row("form", HISTORIES)
-@given(data=st.data())
-@settings(max_examples=10)
-def test_blocks_hold_everything_in_order(form: str, data: st.DataObject) -> None:
-    for message in messages_of(data.draw(HISTORIES[form])):
+def check_blocks(history: list[Json]) -> None:
+    """The blocks of a message hold everything of it, in order."""
+    for message in messages_of(history):
         blocks = message.blocks
         texts = [block.text for block in blocks if block.kind in ("text", "tool_result") and not block.part]
         joint = "" if message.role == "assistant" else "\n"
         assert joint.join(texts) == message.content
         assert tuple(block.call for block in blocks if block.kind == "tool_call") == message.tool_calls
         assert [block.part for block in blocks if block.part] == [part for part in message.parts if part]
+
+
+@each_row("form", HISTORIES)
+@given(data=st.data())
+@settings(max_examples=12)
+def test_what_goes_in_comes_out(form: str, data: st.DataObject) -> None:
+    history = data.draw(HISTORIES[form])
+    check(form, history)
+    check_blocks(history)
+
+
+@pytest.mark.slow
+@each_row("form", HISTORIES)
+@given(data=st.data())
+@settings(max_examples=400)
+def test_what_goes_in_comes_out_of_many_histories(form: str, data: st.DataObject) -> None:
+    check(form, data.draw(HISTORIES[form]))
+
+
+def test_what_another_provider_does_not_get_is_named() -> None:
+    cited = {"type": "text", "text": "x", "citations": [{"type": "char_location"}]}
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}}
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    messages = messages_of(
+        [
+            {"role": "user", "content": [picture, document]},
+            {"role": "assistant", "content": [thought, cited]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "s"}]},
+        ]
+    )
+    found = not_shown(messages)
+    of_media = NotShown(seq=None, kind="file", count=1)
+    of_answer = [NotShown(seq=None, kind="thinking", count=1), NotShown(seq=None, kind="citations", count=1)]
+    signature = NotShown(seq=None, kind="signature", count=1)
+    assert found["openai"] == found["ollama"] == (of_media, *of_answer, signature)
+    assert found["anthropic"] == (signature,)
+    assert found["gemini"] == (of_media, *of_answer)

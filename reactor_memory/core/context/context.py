@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from reactor_memory import forms
 from reactor_memory.models import JsonObject, Message
 
@@ -38,6 +40,8 @@ class Context:
         """What was kept, dropped and clamped, and why."""
         if callable(self._report):
             self._report = self._report()
+            if elsewhere := forms.not_shown(self.messages):
+                self._report = msgspec.structs.replace(self._report, not_shown=elsewhere)
         return self._report
 
     def __eq__(self, other: object) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from reactor_memory.core.context.blocks import Frame, Part
 from reactor_memory.core.context.draft import Freshness
-from reactor_memory.models import Message, Value
+from reactor_memory.models import Message, NotShown, Value
 
 Reason: TypeAlias = Literal[
     "protected",  # kept: the current turn, and what stands verbatim
@@ -113,6 +113,8 @@ class ContextReport(Value, frozen=True, kw_only=True):
     is SHA-256 over what the model sees of the messages. `seqs` is the position in the log of each message of the
     context; `sources` has, for each line that was offered for a block and for each message that stands verbatim, the
     messages that it was made from. `compaction` tells what was done to a turn that outgrew its room.
+    `not_shown` names, by provider, what only another provider takes of the messages:
+    reasoning, signatures, citations, media.
     """
 
     session_id: str
@@ -138,6 +140,7 @@ class ContextReport(Value, frozen=True, kw_only=True):
     seqs: tuple[int | None, ...] = ()
     sources: dict[Part, tuple[tuple[int, ...], ...]] = {}
     compaction: Compaction | None = None
+    not_shown: dict[str, tuple[NotShown, ...]] = {}
 
     @property
     def blocks(self) -> frozenset[Part]:
