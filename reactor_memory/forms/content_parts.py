@@ -7,7 +7,7 @@ can be read only by the provider that made it, so it is left out elsewhere; for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from reactor_memory.models import JsonObject, is_reasoning
 
@@ -62,8 +62,9 @@ class Form(NamedTuple):
 
 def _words(part: JsonObject) -> str | None:
     if part.get("type") == "audio":
-        audio: Any = part.get("audio")
-        return str(audio["transcript"]) if isinstance(audio, dict) and audio.get("transcript") else None
+        audio = part.get("audio")
+        transcript = cast("JsonObject", audio).get("transcript") if isinstance(audio, dict) else None
+        return transcript if isinstance(transcript, str) and transcript else None
     words = part.get("text")
     is_text = part.get("type", "text") in ("text", "input_text", "output_text")
     return words if is_text and isinstance(words, str) else None

@@ -119,7 +119,7 @@ def _without_held(written: Any, kept: Any, path: tuple[Any, ...], name: Callable
             shown[key] = {frames.PART: [*path, name(key)]}
         else:
             shown[key] = _without_held(value, held, (*path, name(key)), name)
-    return shown if not any(key.startswith("§") for key in shown) else {frames.VERBATIM: written}
+    return {frames.VERBATIM: cast("JsonObject", written)} if any(key.startswith("§") for key in shown) else shown
 
 
 def _levels(value: Any) -> int:

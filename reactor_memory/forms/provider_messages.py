@@ -21,7 +21,7 @@ from reactor_memory.forms.gemini_contents import messages_of_content
 from reactor_memory.forms.pieces import Pieces, kept_id, rest_of, result_id
 from reactor_memory.forms.requests import EARLIER_NOT_SHOWN
 from reactor_memory.forms.response_steps import ResponseSteps
-from reactor_memory.forms.sdk_values import held, holder_of, misuse, plain
+from reactor_memory.forms.sdk_values import held, holder_of, kinds_of, misuse, plain
 from reactor_memory.forms.storable import sendable
 from reactor_memory.forms.written import unless_plain
 from reactor_memory.models import AS_TEXT, Form, JsonObject, Message, Role, ToolCall, frames
@@ -233,7 +233,7 @@ def _chat_frame(where: str, item: JsonObject, role: Role, content: MessageConten
         frame["content"] = content.of(f"{where}.content", item["content"])
     for key in ("audio", "refusal") if is_models else ():
         if item.get(key):
-            pieces.part({"type": key, key: cast("Any", sendable(plain(item[key])))})
+            pieces.part({"type": key, key: sendable(plain(item[key]))})
             frame[key] = pieces.of_part(key)
     if item.get("images"):
         frame["images"] = content.pictures(plain_list(f"{where}.images", item["images"]))
@@ -265,10 +265,7 @@ def _form_of(item: JsonObject) -> Form:
         return "ollama"
     if item.get("type") == "message" and ("stop_reason" in item or "usage" in item):
         return "anthropic"
-    content = item.get("content")
-    kinds = {str(each.get("type")) for each in map(plain, content) if isinstance(each, Mapping)} if isinstance(
-        content, (list, tuple)
-    ) else set[str]()  # fmt: skip
+    kinds = {*kinds_of(item.get("content"))}
     if kinds - {"text", "image_url", "input_audio", "file", "refusal", "None"}:
         return "anthropic"
     if item.keys() <= {"role", "content", "container"} and kinds <= {"text"} and item["role"] in ("user", "assistant"):

@@ -297,7 +297,7 @@ def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> J
         request = {"system": texts, **request}
     if containers and containers[-1]:
         last = containers[-1]
-        request["container"] = last.get("id", last) if isinstance(last, dict) else last
+        request["container"] = cast("JsonObject", last).get("id") if isinstance(last, dict) else last
     return request
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.forms.content_blocks import MessageContent, failed_by_flags, plain_text
 from reactor_memory.forms.pieces import Pieces, kept_id, rest_of, result_id
-from reactor_memory.forms.sdk_values import plain
+from reactor_memory.forms.sdk_values import kinds_of
 from reactor_memory.forms.storable import sendable
 from reactor_memory.forms.written import unless_plain
 from reactor_memory.models import JsonObject, Message, Role, frames
@@ -38,10 +38,7 @@ class ResponseSteps:
             return isinstance(kind, str) and kind not in _NO_ITEMS
         if str(item["role"]) not in _ROLES or "tool_calls" in item:
             return False
-        content = item.get("content")
-        if not isinstance(content, (list, tuple)):
-            return kind == "message" and "stop_reason" not in item
-        kinds = [each.get("type") for each in map(plain, cast("list[Any]", content)) if isinstance(each, dict)]
+        kinds = kinds_of(item.get("content"))
         is_answer = kind == "message" and "stop_reason" not in item and "usage" not in item
         return any(each in _CONTENT for each in kinds) or (is_answer and {*kinds} <= {"refusal"})
 
@@ -94,15 +91,14 @@ class ResponseSteps:
             call_id = item.get("call_id") or item.get("id") or kind
             name = item.get("name") or kind.removesuffix("_call")
             key = next((key for key in ("action", "actions", "operation", "arguments") if item.get(key)), None)
-            value = item.get(key) if key else {}
-            if not isinstance(value, (dict, str)):
-                value = {cast("str", key): value}
-                reference = {**pieces.call(str(call_id), str(name), value), frames.EXACT: item.get(key or "")}
-            else:
-                reference = pieces.call(str(call_id), str(name), cast("JsonObject | str", value))
             if key is None:
-                return {**rest_of(item), "type": {**reference, frames.EXACT: kind}}
-            return {**rest_of(item, key), key: reference}
+                reference = pieces.call(str(call_id), str(name), {})
+                return {**rest_of(item, "type"), "type": {**reference, frames.EXACT: kind}}
+            value: Any = item[key]
+            if isinstance(value, (dict, str)):
+                return {**rest_of(item, key), key: pieces.call(str(call_id), str(name), cast("JsonObject", value))}
+            reference = pieces.call(str(call_id), str(name), {key: value})
+            return {**rest_of(item, key), key: {**reference, frames.EXACT: value}}
         kept = {key: value for key, value in item.items() if value is not None}
         return pieces.part(kept, item)
 
@@ -129,11 +125,13 @@ def _output(where: str, item: JsonObject, kind: str) -> Message:
     taken = [key, "output"]
     frame: JsonObject = {key: result_id(call_id)}
     if isinstance(output, str) or (isinstance(output, list) and kind in _TEXT_OUTPUTS):
-        frame["output"] = content.of(f"{where}.output", output)
+        frame["output"] = content.of(f"{where}.output", cast("object", output))
+    elif isinstance(output, dict):
+        part = cast("JsonObject", output)
+        frame["output"] = content.pieces.part({"type": kind, **part}, part)
     elif output is not None:
-        part = output if isinstance(output, dict) else {"output": output}
-        reference = content.pieces.part({"type": kind, **cast("JsonObject", part)}, cast("JsonObject", part))
-        frame["output"] = reference if isinstance(output, dict) else {**reference, frames.EXACT: output}
+        reference: JsonObject = content.pieces.part({"type": kind, "output": output})
+        frame["output"] = {**reference, frames.EXACT: cast("object", output)}
     elif "output" in item:
         frame["output"] = None
     if kind == "mcp_approval_response":

@@ -28,6 +28,14 @@ def plain(given: object) -> object:
     return dump() if callable(dump) else given
 
 
+def kinds_of(content: object) -> list[str]:
+    """The types of the blocks of a content; of a text none."""
+    if not isinstance(content, (list, tuple)):
+        return []
+    blocks = map(plain, cast("Sequence[object]", content))
+    return [str(cast("JsonObject", block).get("type")) for block in blocks if isinstance(block, Mapping)]
+
+
 def misuse(given: object) -> str:
     """What to do with something that is no message yet, to be added to an error."""
     if hasattr(given, "__await__"):

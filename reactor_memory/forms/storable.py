@@ -72,7 +72,7 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.asdict(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return asdict(cast("Any", value))
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes | bytearray | memoryview):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from reactor_memory.forms import requests
-from reactor_memory.models import Message, frames
+from reactor_memory.models import JsonObject, Message, frames
 
 
 def unless_plain(message: Message) -> Message:
@@ -25,20 +26,25 @@ def unless_plain(message: Message) -> Message:
 def _from_fields(message: Message, form: str) -> Any:
     if message.role == "tool":
         call_id, answers = message.tool_call_id or "", [message]
-        return {
+        results: dict[str, Callable[[str, Sequence[Message]], Any]] = {
             "openai": requests.openai_result,
-            "openai_responses": lambda *given: [requests.responses_output(*given)],
+            "openai_responses": _output_items,
             "anthropic": requests.anthropic_result,
-        }.get(form, _nothing)(call_id, answers)
+        }
+        return results.get(form, _nothing)(call_id, answers)
     exchange = requests.Exchange(message, message.tool_calls, {})
-    write = {
+    messages: dict[str, Callable[[requests.Exchange], Any]] = {
         "openai": requests.openai_message,
         "openai_responses": requests.responses_items,
         "anthropic": requests.anthropic_message,
         "gemini": requests.gemini_content,
         "ollama": requests.ollama_message,
-    }.get(form, _nothing)
-    return write(exchange)
+    }
+    return messages.get(form, _nothing)(exchange)
+
+
+def _output_items(call_id: str, answers: Sequence[Message]) -> list[JsonObject]:
+    return [requests.responses_output(call_id, answers)]
 
 
 def _nothing(*_: object) -> None:

@@ -8,7 +8,7 @@ are objects with one of the keys below; what a provider writes with such a key i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -48,11 +48,6 @@ _PLACES = (TEXT, PART, ARGUMENTS)
 Reference: TypeAlias = tuple[str, Any]
 
 
-class Call(Protocol):
-    @property
-    def arguments(self) -> dict[str, Any] | str: ...
-
-
 class Held(NamedTuple):
     """What a message holds of its frame. `ids` are those that its calls are to have, `result_id` that of the call it
     answers.
@@ -60,7 +55,7 @@ class Held(NamedTuple):
 
     content: str
     parts: Sequence[dict[str, Any]]
-    calls: Sequence[Call]
+    calls: Sequence[Any]
     ids: Sequence[str]
     result_id: str | None
 
@@ -94,7 +89,7 @@ def fits(frame: Any, content: str, parts: int, calls: int) -> bool:
     return end == len(content) and seen_parts == {*range(parts)} and seen_calls == {*range(calls)}
 
 
-def filled(frame: Any, held: Held, as_object: Any, as_text: Any) -> Any:
+def filled(frame: Any, held: Held, as_object: Callable[[Any], dict[str, Any]], as_text: Callable[[Any], str]) -> Any:
     """The provider's JSON. `as_object` and `as_text` write the arguments of a call."""
     if isinstance(frame, list):
         return [filled(each, held, as_object, as_text) for each in cast("list[Any]", frame)]
@@ -107,7 +102,7 @@ def filled(frame: Any, held: Held, as_object: Any, as_text: Any) -> Any:
     if WRITTEN in found:
         return filled(found[WRITTEN], held, as_object, as_text)
     if ARGUMENTS in found:
-        call = held.calls[found[ARGUMENTS]]
+        call: Any = held.calls[found[ARGUMENTS]]
         return as_text(call) if AS_TEXT in found else as_object(call)
     read = next((read for key, read in _READ.items() if key in found), None)
     if read is not None:
@@ -132,10 +127,11 @@ _READ: dict[str, Callable[[dict[str, Any], Held], Any]] = {
 def _of_part(parts: Sequence[dict[str, Any]], place: Any) -> Any:
     if isinstance(place, int):
         return parts[place]
-    value: Any = parts[place[0]]
-    for key in place[1:]:
-        value = value[key]
-    return value
+    number, *keys = cast("list[Any]", place)
+    value: Any = parts[number]
+    for key in keys:
+        value = cast("Any", value)[key]
+    return cast("Any", value)
 
 
 def verbatim(value: Any) -> Any:

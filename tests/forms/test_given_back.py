@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -55,14 +56,29 @@ def check(form: str, history: list[Json]) -> None:
     assert problems(form, back) == []
     assert form not in not_shown(read)
     assert as_json(WRITTEN[form]([to_message(to_record(message)) for message in read])) == as_json(history)
-    one_by_one = [message for item in history for message in _one(item)]
-    assert as_json(WRITTEN[form](stored(one_by_one))) == as_json(history)
+    by_steps = [message for step in _steps(form, history) for message in step]
+    assert as_json(WRITTEN[form](stored(by_steps))) == as_json(history)
     for other, write in WRITTEN.items():
         assert problems(other, write(kept)) == [], other
 
 
-def _one(item: Json) -> tuple[Message, ...]:
-    return answer_of(item) if item.get("role") in ("assistant", "model") else messages_of(item)
+def _steps(form: str, history: list[Json]) -> Iterator[tuple[Message, ...]]:
+    """As an agent saves it: each message as it comes, the items of a response of Responses at once."""
+    if form != "openai_responses":
+        yield from (
+            answer_of(item) if item["role"] in ("assistant", "model") else messages_of(item) for item in history
+        )
+        return
+    for is_models, items in groupby(history, _is_models):
+        if is_models:
+            yield answer_of([*items])
+        else:
+            yield from map(messages_of, items)
+
+
+def _is_models(item: Json) -> bool:
+    kind = str(item.get("type", "message"))
+    return item.get("role") == "assistant" if kind == "message" else not kind.endswith(("_output", "_response"))
 
 
 def check_blocks(history: list[Json]) -> None:

@@ -12,7 +12,7 @@ import math
 import re
 from base64 import b64decode
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import unquote
 
 from reactor_memory.models import JsonObject
@@ -180,6 +180,7 @@ def _seconds(part: JsonObject, data: bytes, media: str) -> float | None:
 
 
 def _is_sound(part: JsonObject) -> bool:
-    media: Any = part.get("inline_data") or part.get("inlineData") or {}
-    kind = str(media.get("mime_type") or media.get("mimeType")) if isinstance(media, dict) else ""
+    media = part.get("inline_data") or part.get("inlineData")
+    found = cast("JsonObject", media) if isinstance(media, dict) else {}
+    kind = str(found.get("mime_type") or found.get("mimeType"))
     return part.get("type") in ("input_audio", "audio") or kind.startswith("audio/")

@@ -46,7 +46,7 @@ class MessageCounter:
 
     def __init__(self, counter: TokenCounter, *, media_part_tokens: int = 1024, by_rule: bool = True) -> None:
         self._counter = counter
-        self._media = {"media_part_tokens": media_part_tokens, "by_rule": by_rule}
+        self._media: dict[str, Any] = {"media_part_tokens": media_part_tokens, "by_rule": by_rule}
         self.name = counter.name
 
     def of(self, message: Message) -> int:
