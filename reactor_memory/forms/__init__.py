@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reactor_memory.forms.not_shown import not_shown as not_shown
+    from reactor_memory.forms.losses import not_shown as not_shown
     from reactor_memory.forms.provider_messages import no_message as no_message
     from reactor_memory.forms.provider_messages import read as read
     from reactor_memory.forms.requests import to_anthropic as to_anthropic
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reactor_memory.forms.sdk_values import said_by_model as said_by_model
 
 _HOME = {
-    "not_shown": "not_shown",
+    "not_shown": "losses",
     "no_message": "provider_messages",
     "read": "provider_messages",
     "said_by_model": "sdk_values",

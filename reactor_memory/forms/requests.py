@@ -9,10 +9,8 @@ same history always gives the same other ones. A result that names no call is te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
-
-import msgspec
+from collections.abc import Sequence
+from typing import Any, cast
 
 from reactor_memory.forms.content_parts import (
     ANTHROPIC_ASSISTANT,
@@ -26,28 +24,20 @@ from reactor_memory.forms.content_parts import (
     Form,
     picture_of,
 )
+from reactor_memory.forms.exchanges import Exchange, as_given, exchanges, is_system
 from reactor_memory.forms.pieces import arguments_of, arguments_text, json_value
 from reactor_memory.models import (
-    Given,
     JsonObject,
     Message,
     ToolCall,
-    as_said,
     frames,
-    is_as_given,
-    is_posted_summary,
     is_reasoning,
-    reasoned_runs,
 )
-from reactor_memory.models.turns import find_pairs
 
-_ASSISTANT = ("assistant", "agent")
-_SYSTEM = ("system", "summary")
 _OPENAI_NAME = re.compile(r"[^\s<|\\/>]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_IN_GEMINI_NAMES = re.compile(r"[^a-zA-Z0-9_.:-]")
 _LONGEST_NAME = 64
-_LONGEST_ID = 40
 
 EARLIER_NOT_SHOWN = "[earlier messages are not shown]"
 """Stands first where a provider wants a user message first and the context begins with the assistant."""
@@ -57,64 +47,13 @@ EMPTY = "[empty]"
 """
 
 
-class Exchange(NamedTuple):
-    """A message that is no result, with its calls and their results under the ids that the provider gets."""
-
-    message: Message
-    calls: Sequence[ToolCall]
-    results: Mapping[str, Sequence[Message]]
-
-    def as_given(self, form: str) -> Any:
-        """What the provider of this form gave; None for what another one gave, or was changed since."""
-        return as_given(self.message, form, ids=[call.id for call in self.calls])
-
-    def results_as_given(self, form: str) -> Iterator[tuple[str, Sequence[Message], Any]]:
-        for call_id, answers in self.results.items():
-            yield call_id, answers, as_given(answers[0], form, result_id=call_id) if len(answers) == 1 else None
-
-    @property
-    def role(self) -> str:
-        role = self.message.role
-        if _is_system(self.message):
-            return "system"
-        return "assistant" if role in (*_ASSISTANT, "summary") else "user"
-
-
-def is_of(message: Message, form: str) -> bool:
-    """Whether a provider of this form gave the message, and it is unchanged."""
-    given = message.given
-    return given is not None and (given.form == form or _is_shared(given, form)) and is_as_given(message)
-
-
-def _is_shared(given: Given, form: str) -> bool:
-    """Whether what reads the same to OpenAI and Anthropic reads so here, too: to Responses and Ollama a text does."""
-    if given.form != "chat":
-        return False
-    is_text = given.frame is None or not isinstance(given.frame.get("content"), list)
-    return form in ("openai", "anthropic") or (is_text and form in ("openai_responses", "ollama"))
-
-
-def as_given(message: Message, form: str, *, ids: Sequence[str] = (), result_id: str | None = None) -> Any:
-    """What the provider of this form gave, with these ids; None for what another one gave, or was changed since. For
-    Responses the items.
-    """
-    if message.given is None or not is_of(message, form):
-        return None
-    if message.given.frame is None:
-        written: Any = {"role": message.role, "content": message.content}
-    else:
-        held = frames.Held(message.content, message.parts, message.tool_calls, ids, result_id)
-        written = frames.filled(message.given.frame, held, arguments_of, arguments_text)
-    return [written] if form == "openai_responses" and isinstance(written, dict) else written
-
-
 def to_openai(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
     """The messages of a chat completion (https://platform.openai.com/docs/api-reference/chat).
 
     An answer that holds nothing, which many servers refuse, is left out.
     """
     converted: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-    for exchange in _exchanges(messages, "openai"):
+    for exchange in exchanges(messages, "openai"):
         given = exchange.as_given("openai")
         message = openai_message(exchange) if given is None else given
         if exchange.role != "assistant" or _says_something(message):
@@ -175,7 +114,7 @@ def to_ollama(messages: Sequence[Message], *, system: str | None = None) -> list
     order of the calls. It takes pictures as base64; of others a mark stands.
     """
     converted: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-    for exchange in _exchanges(messages, "ollama"):
+    for exchange in exchanges(messages, "ollama"):
         given = exchange.as_given("ollama")
         message = ollama_message(exchange) if given is None else given
         if exchange.role != "assistant" or _says_something(message):
@@ -222,7 +161,7 @@ def to_openai_responses(messages: Sequence[Message], *, system: str | None = Non
     id: by that the API would look for the very items that it gave.
     """
     items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
-    for exchange in _exchanges(messages, "openai_responses"):
+    for exchange in exchanges(messages, "openai_responses"):
         given = exchange.as_given("openai_responses")
         if given is None or not _says_anything(exchange.role, given):
             items += responses_items(exchange)
@@ -284,7 +223,7 @@ def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> J
     the API gave.
     """
     turns: list[JsonObject] = []
-    for exchange in _exchanges(_conversation(messages), "anthropic", not_in_ids=_NOT_IN_NAMES):
+    for exchange in exchanges(_conversation(messages), "anthropic", not_in_ids=_NOT_IN_NAMES):
         given = exchange.as_given("anthropic")
         _add(turns, anthropic_message(exchange) if given is None else given)
         for call_id, answers, result in exchange.results_as_given("anthropic"):
@@ -303,7 +242,7 @@ def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> J
 
 def _anthropic_system(messages: Sequence[Message], system: str | None) -> list[JsonObject]:
     blocks: list[JsonObject] = [{"type": "text", "text": system}] if system and system.strip() else []
-    for message in filter(_is_system, messages):
+    for message in filter(is_system, messages):
         given = as_given(message, "anthropic")
         content = cast("JsonObject", given).get("content") if given else None
         if isinstance(content, list):
@@ -379,7 +318,7 @@ def to_gemini(messages: Sequence[Message], *, system: str | None = None) -> Json
     call may follow the user or a result only.
     """
     contents: list[JsonObject] = []
-    for exchange in _exchanges(_conversation(messages), "gemini"):
+    for exchange in exchanges(_conversation(messages), "gemini"):
         given = exchange.as_given("gemini")
         content = gemini_content(exchange) if given is None else given
         is_joined = given is not None and bool(exchange.message.given and _is_joined(exchange.message.given.frame))
@@ -428,123 +367,17 @@ def gemini_response(call_id: str, name: str, answers: Sequence[Message]) -> Json
     return {"role": "user", "parts": [{"function_response": converted}]}
 
 
-def _exchanges(
-    messages: Sequence[Message], form: str, *, not_in_ids: re.Pattern[str] | None = None
-) -> Iterator[Exchange]:
-    """The messages that are no results, each with the calls and results that belong to it.
-
-    Only the assistant calls tools; what stands as calls of others is not shown.
-    """
-    ids = _CallIds(not_in_ids)
-    messages = _joined_runs(messages, form)
-    results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
-    for index, message in enumerate(map(as_said, messages)):
-        if message.role == "tool":
-            continue
-        made = message.tool_calls if message.role in _ASSISTANT else ()
-        is_own = is_of(message, form)
-        calls = [msgspec.structs.replace(call, id=ids.of(call.id, is_own=is_own)) for call in made]
-        yield Exchange(message, calls, _by_call(results.get(index, ()), made, calls))
-
-
-def _joined_runs(messages: Sequence[Message], form: str) -> Sequence[Message]:
-    """The messages, those that came with reasoning in several put together, unless they were given in this form."""
-    runs = [
-        run
-        for run in reasoned_runs(messages, range(len(messages)), len(messages))
-        if len(run) > 1 and not _stay_apart(messages[run.start : run.stop], form)
-    ]
-    joined: list[Message] = []
-    for run, after in zip([range(0), *runs], [*runs, range(len(messages), len(messages))], strict=True):
-        joined += [_as_one(messages[run.start : run.stop])] if run else []
-        joined += messages[run.stop : after.start]
-    return joined
-
-
-def _stay_apart(run: Sequence[Message], form: str) -> bool:
-    """Whether the provider gave them as they are; items of Responses stand one by one anyway."""
-    return all(is_of(message, form) for message in run) or (form == "openai_responses" and is_of(run[0], form))
-
-
-def _as_one(messages: Sequence[Message]) -> Message:
-    return msgspec.structs.replace(
-        messages[0],
-        content="\n".join(message.content for message in messages if message.content),
-        parts=tuple(part for message in messages for part in message.parts),
-        tool_calls=tuple(call for message in messages for call in message.tool_calls),
-        given=None,
-    )
-
-
-class _CallIds:
-    """Ids under which every call of a request can be told from the others, as providers demand: an id that came
-    before, or that the provider refuses, gets another form.
-    """
-
-    def __init__(self, refused: re.Pattern[str] | None) -> None:
-        self._refused = refused
-        self._times: dict[str, int] = {}
-
-    def of(self, given: str, *, is_own: bool = False) -> str:
-        """`is_own`: an id that the provider gave itself."""
-        accepted = given or "call"
-        if not is_own:
-            accepted = (self._refused.sub("_", accepted) if self._refused else accepted)[:_LONGEST_ID]
-        times = self._times.get(accepted, 0)
-        free = accepted
-        while free in self._times:
-            times += 1
-            free = f"{accepted[: _LONGEST_ID - 8]}_{times}"
-        self._times[accepted] = times
-        self._times.setdefault(free, 0)
-        return free
-
-
-def _by_call(
-    results: Sequence[Message], made: Sequence[ToolCall], calls: Sequence[ToolCall]
-) -> dict[str, list[Message]]:
-    """The results by the ids that the calls got. Those of no call that is shown are left out.
-
-    Of calls that a model made under one id, the first result answers the first, and so on; each needs one: where there
-    are fewer, the last is shared.
-    """
-    waiting: dict[str, list[str]] = {}
-    for call, shown in zip(made, calls, strict=True):
-        waiting.setdefault(call.id, []).append(shown.id)
-    found: dict[str, list[Message]] = {}
-    for result in results:
-        found.setdefault(result.tool_call_id or "", []).append(result)
-    answers: dict[str, list[Message]] = {}
-    seen: dict[str, int] = {}
-    for result in results:
-        given = result.tool_call_id or ""
-        shown = waiting.get(given, [])
-        if not shown:
-            continue
-        place = seen.get(given, 0)
-        seen[given] = place + 1
-        answers.setdefault(shown[min(place, len(shown) - 1)], []).append(result)
-        for call_id in shown[len(found[given]) :] if place == len(found[given]) - 1 else ():
-            answers.setdefault(call_id, []).append(result)
-    return answers
-
-
 def _joined(answers: Sequence[Message]) -> tuple[str, list[JsonObject]]:
     """Several results of one call as one."""
     return "\n".join(answer.content for answer in answers), [part for answer in answers for part in answer.parts]
 
 
-def _is_system(message: Message) -> bool:
-    """What an agent posted has no say over the model."""
-    return message.role in _SYSTEM and not is_posted_summary(message)
-
-
 def _conversation(messages: Sequence[Message]) -> list[Message]:
-    return [message for message in messages if not _is_system(message)]
+    return [message for message in messages if not is_system(message)]
 
 
 def _system_texts(messages: Sequence[Message], system: str | None) -> list[str]:
-    texts = [text for message in messages if _is_system(message) for text in _texts(message)]
+    texts = [text for message in messages if is_system(message) for text in _texts(message)]
     return [text for text in (system or "", *texts) if text.strip()]
 
 

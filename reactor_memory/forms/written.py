@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from reactor_memory.forms import requests
+from reactor_memory.forms import exchanges, requests
 from reactor_memory.models import JsonObject, Message, frames
 
 
@@ -17,7 +17,7 @@ def unless_plain(message: Message) -> Message:
     if given is None or given.frame is None:
         return message
     ids = [call.id for call in message.tool_calls]
-    first = requests.as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
+    first = exchanges.as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
     bare = msgspec.structs.replace(message, given=None)
     is_plain = frames.JOINED not in given.frame and first == _from_fields(bare, given.form)
     return bare if is_plain else message
@@ -32,8 +32,8 @@ def _from_fields(message: Message, form: str) -> Any:
             "anthropic": requests.anthropic_result,
         }
         return results.get(form, _nothing)(call_id, answers)
-    exchange = requests.Exchange(message, message.tool_calls, {})
-    messages: dict[str, Callable[[requests.Exchange], Any]] = {
+    exchange = exchanges.Exchange(message, message.tool_calls, {})
+    messages: dict[str, Callable[[exchanges.Exchange], Any]] = {
         "openai": requests.openai_message,
         "openai_responses": requests.responses_items,
         "anthropic": requests.anthropic_message,

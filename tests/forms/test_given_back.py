@@ -15,7 +15,7 @@ from reactor_memory.core.context.given_messages import answer_of, messages_of
 from reactor_memory.core.log.rows import message_from, message_values
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.evaluation.transcripts import to_message, to_record
-from reactor_memory.forms.not_shown import not_shown
+from reactor_memory.forms.losses import not_shown
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_ollama, to_openai, to_openai_responses
 from reactor_memory.models import Message, NotShown
 from tests.forms.provider_histories import HISTORIES, Json, as_json

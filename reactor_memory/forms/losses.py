@@ -18,7 +18,7 @@ from reactor_memory.forms.content_parts import (
     Form,
     picture_of,
 )
-from reactor_memory.forms.requests import is_of
+from reactor_memory.forms.exchanges import is_of
 from reactor_memory.models import JsonObject, Message, NotShown, is_reasoning
 
 Provider: TypeAlias = Literal["openai", "openai_responses", "anthropic", "gemini", "ollama"]
