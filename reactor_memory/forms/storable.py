@@ -76,7 +76,7 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, bytes | bytearray | memoryview):
-        return b64encode(value).decode()
+        return b64encode(bytes(cast("bytes", value))).decode()
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal | UUID):

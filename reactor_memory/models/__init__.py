@@ -198,7 +198,7 @@ def _blocks(message: Message) -> Iterator[ContentBlock]:
             text = message.content[value[0] : value[1]]
             yield ContentBlock(kind="tool_result" if message.role == "tool" else "text", text=text)
         elif kind == frames.ARGUMENTS:
-            yield ContentBlock(kind="tool_call", call=message.tool_calls[value])
+            yield ContentBlock(kind="tool_call", call=message.tool_calls[int(value)])
         elif (number := value if isinstance(value, int) else value[0]) not in shown:
             shown.add(number)
             yield _part_block(message.parts[number])

@@ -8,6 +8,8 @@ are objects with one of the keys below; what a provider writes with such a key i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import getitem
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
@@ -128,10 +130,7 @@ def _of_part(parts: Sequence[dict[str, Any]], place: Any) -> Any:
     if isinstance(place, int):
         return parts[place]
     number, *keys = cast("list[Any]", place)
-    value: Any = parts[number]
-    for key in keys:
-        value = cast("Any", value)[key]
-    return cast("Any", value)
+    return reduce(getitem, keys, cast("Any", parts[number]))
 
 
 def verbatim(value: Any) -> Any:
