@@ -78,6 +78,11 @@ class _Reader:
         return self._messages
 
     def add(self, where: str, given: object) -> None:
+        if type(given) is dict and (said := _plainly_said(cast("JsonObject", given))) is not None:
+            self._put_without_mark((said,)) if self._steps.is_empty else self._add_dict(
+                where, cast("JsonObject", given)
+            )
+            return
         item = plain(given)
         if isinstance(item, Message):
             self._put([item])
@@ -189,6 +194,14 @@ def _from_role_and_content(where: str, item: JsonObject, open_call: str | None) 
     return [*results, unless_plain(message)]
 
 
+def _plainly_said(item: JsonObject) -> Message | None:
+    """The message of a role and a text, which most are."""
+    if len(item) != 2 or item.get("role") not in _SPEAKERS:
+        return None
+    text = item.get("content")
+    return Message(role=item["role"], content=text, given=AS_TEXT) if isinstance(text, str) else None
+
+
 def _of_text(role: Role, text: str) -> Message:
     return Message(role=role, content=text, given=AS_TEXT if role in ("user", "assistant") else None)
 
@@ -274,6 +287,7 @@ def _form_of(item: JsonObject) -> Form:
     return "chat" if is_bare else "openai"
 
 
+_SPEAKERS = ["user", "assistant"]
 _OF_TOOLS = ("tool", "function")
 
 

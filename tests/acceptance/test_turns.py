@@ -70,8 +70,8 @@ class TestATurnThatIsLoadedAgain:
         async with agent_memory(scripted()) as memory:
             with pytest.raises(InvalidInputError, match="traffic: "):
                 await memory.load_history("s", user_id=USER, traffic=self.TRAFFIC)
-            bad = [self.TRAFFIC[0], Message.assistant("\0")]
-            with pytest.raises(InvalidInputError, match=r"traffic\[1\]\.content"):
+            bad = [self.TRAFFIC[0], Message.assistant("", created_at=2**70)]
+            with pytest.raises(InvalidInputError, match=r"traffic\[1\]\.created_at"):
                 await memory.load_history("s", user_id=USER, message=QUESTION, traffic=bad)
 
 

@@ -87,12 +87,7 @@ def first_range(session_id: str, path: str | None) -> BranchRange:
     return BranchRange(**_READER.raw_decode(path, 1)[0]) if path else root_branch(session_id)[0]
 
 
-_NOTHING_BESIDE: tuple[tuple[JsonObject, ...], Given | None] = ((), None)
-
-
 def _others_and_given(column: str) -> tuple[tuple[JsonObject, ...], Given | None]:
-    if not column:
-        return (), AS_TEXT
     found = _PARTS.decode(column)
     return (found.parts, found.given) if isinstance(found, _WithGiven) else (found, None)
 
@@ -114,7 +109,10 @@ def _message_from(row: Row) -> Message:
         tokenizer,
         created_at,
     ) = row
-    others, given = _NOTHING_BESIDE if parts is None else _others_and_given(parts)
+    if parts:
+        others, given = _others_and_given(parts)
+    else:
+        others, given = (), None if parts is None else AS_TEXT
     return Message(
         role=role,
         content=content,
