@@ -122,9 +122,9 @@ async def test_a_turn_that_is_cancelled_saves_the_question_only() -> None:
 
 async def test_turn_whose_traffic_cannot_be_stored_saves_the_question_only() -> None:
     async with agent_memory(scripted()) as memory:
-        with pytest.raises(InvalidInputError, match="NUL"):
+        with pytest.raises(InvalidInputError, match="created_at"):
             async with memory.turn("s", QUESTION, user_id=USER) as turn:
-                turn.answer("nul \x00")
+                turn.answer(Message.assistant("so it is", created_at=2**70))
         assert await stored(memory) == ["what now?"]
 
 
