@@ -94,6 +94,7 @@ class ConversationManager:
         self._random = random
         self._options = options
         self.timeout_seconds = options.timeout_seconds
+        self.limits = options.limits
 
     @in_time
     async def load_history(

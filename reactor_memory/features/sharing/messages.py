@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.core.validation import MAX_ID_LENGTH, check_text
+from reactor_memory.core.validation import MAX_ID_LENGTH, check_messages, check_text
 from reactor_memory.database.database import Database
 from reactor_memory.errors import InvalidInputError, MessageNotFoundError
 from reactor_memory.features.sharing import operations as conversations
@@ -157,6 +157,7 @@ class Messages:
         self, conversation: Conversation, messages: Sequence[Message], key: str | None, *, client_id: str | None
     ) -> tuple[Message, ...]:
         session = conversation.session
+        check_messages(messages, self._manager.limits)  # who calls a service is told what was wrong
         await check_parents(self._database, session, messages, client_id)
         batch = await self._manager.prepare_batch(
             session.session_id, messages, user_id=session.owner_id, idempotency_key=key
