@@ -99,7 +99,7 @@ MAY_KNOW = {
 }
 
 
-@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 86, 11_600), ("on", 112, 14_900)])
+@pytest.mark.parametrize(("summaries", "modules", "lines"), [("off", 90, 12_300), ("on", 121, 16_400)])
 def test_what_one_save_and_one_load_import(summaries: str, modules: int, lines: int, tmp_path: Path) -> None:
     paths = imported_by_a_save_and_a_load(summaries, tmp_path)
     assert len(paths) <= modules
@@ -129,7 +129,7 @@ def test_a_process_without_a_file_of_settings_imports_no_yaml(tmp_path: Path) ->
 
 def test_the_core_is_small_and_no_module_is_long() -> None:
     core = [lines_of(path) for path in (PACKAGE / "core").rglob("*.py")]
-    assert sum(core) <= 8_900
+    assert sum(core) <= 9_400
     assert max(lines_of(path) for path in PACKAGE.rglob("*.py")) <= 600
 
 
