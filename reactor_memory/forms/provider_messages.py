@@ -83,7 +83,7 @@ class _Reader:
                 where, cast("JsonObject", given)
             )
             return
-        item = plain(given)
+        item = plain(cast("object", given))
         if isinstance(item, Message):
             self._put([item])
         elif isinstance(item, str):
