@@ -82,6 +82,7 @@ class SummarySettings(Section):
     mode: Literal["ledger", "full"] = "ledger"
     segment_message_count: PositiveInt = 10
     provider: PluginName = "extractive"
+    reader: Literal["facts", "quotes"] = "facts"
     llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.5-flash-lite"
     api_key: SecretStr | None = None
     base_url: WebUrl | None = None

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.line_values import revalued
 from reactor_memory.features.facts.plain_text import BULLETS, plain_title, plain_value, unforged
+from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
+from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import RULED, SETTLED, Fact, Form
 from reactor_memory.text.borders import cut
@@ -118,9 +120,19 @@ def render_facts(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
 
 
 def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") -> tuple[RenderedLine, ...]:
-    """The lines of `render_facts`, each with its facts. A fact without a line repeats one that has a line."""
+    """The lines of `render_facts`, each with its facts. A fact without a line repeats one that has a line.
+
+    What the reader that quotes found stands behind, in lines of its own.
+    """
+    verified = sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span))
+    quoting = tuple(fact for fact in verified if is_quoting(fact))
+    quoted = (RenderedLine(*each) for each in quotation_lines(quoting, count))
+    return (*_lines_of_values((fact for fact in verified if not is_quoting(fact)), count, form), *quoted)
+
+
+def _lines_of_values(facts: Iterable[Fact], count: Count, form: Form) -> tuple[RenderedLine, ...]:
     anchors: dict[str, list[Fact]] = {}
-    for fact in sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span)):
+    for fact in facts:
         anchors.setdefault(fact.anchor, []).append(fact)
     style = _Style(count, form != "full", _common(anchors.values()) if form == "brief" else frozenset())
     lines = [line for run in _runs(map(tuple, anchors.values())) for line in _anchor_lines(tuple(run), style)]

@@ -10,6 +10,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import verify_facts
+from reactor_memory.features.facts.quoting.record_keys import is_call
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.text.words import read_sentences
@@ -63,7 +64,7 @@ def _left_out(found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[M
     for fact in verify_facts(given, messages):
         if fact.verified:
             told[fact.source_seq].update(_words(f"{fact.anchor} {fact.key.replace('_', ' ')} {fact.value}"))
-    return (fact for fact in found if not _is_repeated(fact, told))
+    return (fact for fact in found if is_call(fact) or not _is_repeated(fact, told))
 
 
 def _is_repeated(fact: Fact, told: Mapping[int, set[str]]) -> bool:

@@ -1,0 +1,275 @@
+"""What was done and looked up: each call of a tool by itself, with its arguments and what its result says. Pure.
+
+Nothing here knows a tool. What a result says in prose is quoted and never judged; a call counts as failed only where
+the protocol, a field of the result or the first word of an error says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
+from reactor_memory.features.facts.summarizers.lexicon import READ_VERBS
+from reactor_memory.models import Message, ToolCall
+from reactor_memory.models.ledger import Fact
+from reactor_memory.text.borders import cut
+from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
+
+MOST_ARGUMENTS = 24
+LONGEST_ARGUMENT = 160
+MOST_FIELDS = 16
+"""A record of so many values is kept as it is; of a longer one, what is said or used later."""
+
+MOST_LINES = 5
+LONGEST_LINE = 200
+SHORT_RESULT = 240
+MOST_READ = 20_000
+"""Characters of a result that are read, half of them from its end."""
+
+SHORTEST_USED = 3
+
+DONE_SALIENCE, LOOKED_UP_SALIENCE = 88, 40
+"""All facts of a call have the same, so that a ledger that is full keeps or drops it as a whole."""
+
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_FAILING = frozenset(
+    {
+        "error",
+        "failed",
+        "failure",
+        "fail",
+        "rejected",
+        "denied",
+        "declined",
+        "not_found",
+        "timeout",
+        "aborted",
+        "forbidden",
+        "unauthorized",
+        "invalid",
+    }
+)
+_SUCCESS_FIELDS = ("success", "ok", "succeeded", "successful")
+_ERROR_FIELDS = ("error", "errors", "exception", "error_message", "errormessage", "error_code")
+_STATUS_FIELDS = ("status", "state", "result", "outcome", "code", "status_code", "statuscode", "type")
+_NEGATED = frozenset({"false", "no", "0"})
+_EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no"})
+_FIRST_ERROR = re.compile(
+    r"\W*(?:[\w ]{0,24}\b)?(?:error|exception|failed|failure|fatal|traceback|denied|forbidden|unauthori[sz]ed|aborted"
+    r"|refused|rejected|declined|timed out|timeout)\b|\W*(?:HTTP )?[45]\d\d\b(?!\w)|[✗✘❌]"
+    r"|.{0,30}(?:失败|失敗|错误|エラー|オラー|오류|실패|ошибка|отказ|fehler|fehlgeschlagen|échec|erreur|fallo|falló|erro\b|hata)",
+    re.IGNORECASE,
+)
+_EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
+_ERROR_LINE = re.compile(
+    r"\b\w*(?:error|exception|failed|failure|fatal|denied|refused|not found|no such|cannot|conflict)\b", re.IGNORECASE
+)
+_SUMMARY_LINE = re.compile(
+    r"\d+ (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b|\b(?:total|passed|commit|created|wrote|saved|done|accuracy|score|loss|result)\b",
+    re.IGNORECASE,
+)
+_METRIC = re.compile(r"[\w %./-]{2,40}\s*[:=]\s*-?\d[\d.,]*\s*\S{0,6}$")
+
+
+class _Exchange(NamedTuple):
+    """A call of a message, how many of its tool came before it in the message, and its result if there is one."""
+
+    call: ToolCall
+    seq: int
+    place: int
+    result: Message | None = None
+
+
+def calls_made(messages: Sequence[Message]) -> Iterator[Fact]:
+    """The calls of messages in their order, each under an anchor of its own, whatever order the results came in."""
+    for exchange in _exchanges(messages):
+        if not _only_thinks(exchange):
+            yield from _call(exchange, _later_words(messages, exchange))
+
+
+def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
+    """Some providers number the calls of each turn from 0 again: a result belongs to the newest call of its id."""
+    found: list[_Exchange] = []
+    newest: dict[str, int] = {}
+    for message in messages:
+        places: dict[str, int] = {}
+        for call in message.tool_calls:
+            places[call.name] = places.get(call.name, 0) + 1
+            newest[call.id] = len(found)
+            found.append(_Exchange(call, message.seq or 0, places[call.name]))
+        if message.role == "tool" and (message.tool_call_id or "") in newest:
+            index = newest[message.tool_call_id or ""]
+            found[index] = found[index]._replace(result=message)
+    return found
+
+
+def _only_thinks(exchange: _Exchange) -> bool:
+    """A note of the model to itself, or a sum: long prose in and nothing, or the same, or a bare number out."""
+    said = " ".join(leaf.text for leaf in leaves(arguments_of(exchange.call.arguments)))
+    told = exchange.result.content.strip() if exchange.result else None
+    if told is None:
+        return False
+    return (
+        len(said) > 60
+        and (not told or told in said)
+        or bool(said)
+        and re.fullmatch(r"-?[\d.,]{1,20}", told) is not None
+    )
+
+
+def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
+    name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
+    anchor, failed, role = anchor_of(name, exchange.seq, exchange.place), is_failed(exchange.result), _role(exchange)
+    salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
+    given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
+    for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
+        yield Fact(
+            anchor=anchor,
+            key=f"call.{role}.{leaf.path or 'text'}",
+            value=_shortened(leaf.text, LONGEST_ARGUMENT),
+            source_seq=exchange.seq,
+            said_by="assistant",
+            salience=salience,
+            failed=failed,
+        )
+    if exchange.result is not None:
+        for key, value in _reply(exchange.result, {leaf.text.casefold() for leaf in given}, role, later):
+            yield Fact(
+                anchor=anchor,
+                key=f"reply.{key}",
+                value=value,
+                source_seq=exchange.result.seq or 0,
+                said_by="tool",
+                salience=salience,
+                failed=failed,
+            )
+
+
+def _role(exchange: _Exchange) -> CallRole:
+    """Whether the call did something. What it gave back tells, with the verb of its name as a first guess: a list, or
+    much more than it was asked, is what somebody looked up; an id that nobody knew is something new.
+    """
+    words = _NAME_WORDS.findall(exchange.call.name)
+    reads = bool(words) and words[0].lower() in READ_VERBS
+    if exchange.result is None:
+        return "read" if reads else "act"
+    given = {leaf.text for leaf in leaves(arguments_of(exchange.call.arguments))}
+    result = decode(exchange.result.content)
+    if _count(result) > 1:
+        return "read"
+    found = list(leaves(result))
+    if reads or not isinstance(result, Mapping):
+        length = sum(map(len, given))
+        return "read" if reads or len(exchange.result.content) > max(400, 4 * length) else "act"
+    same = sum(leaf.text in given for leaf in found)
+    return "read" if len(given) == 1 and len(found) > 4 and same == 1 else "act"
+
+
+def _count(result: object) -> int:
+    if isinstance(result, list):
+        return len(cast("list[object]", result))
+    if isinstance(result, Mapping):
+        lists = [
+            cast("list[object]", each)
+            for each in cast("Mapping[str, object]", result).values()
+            if isinstance(each, list)
+        ]
+        return max(map(len, lists), default=1) if len(lists) == len(cast("Mapping[str, object]", result)) else 1
+    return 1
+
+
+def is_failed(result: Message | None) -> bool:
+    """Whether the protocol, a field or the beginning of a result says that the call failed."""
+    if result is None:
+        return False
+    if result.metadata.get("is_error") is True or result.metadata.get("isError") is True:
+        return True
+    decoded = decode(result.content)
+    if isinstance(decoded, Mapping):
+        return _fields_fail(cast("Mapping[str, object]", decoded))
+    if decoded is not None:
+        return False
+    first = result.content.strip()[:120]
+    exits = list(_EXIT.finditer(result.content[-400:]))
+    return bool(_FIRST_ERROR.match(first)) or bool(exits and exits[-1]["code"] != "0")
+
+
+def _fields_fail(record: Mapping[str, object]) -> bool:
+    fields = {str(key).lower(): value for key, value in record.items()}
+    if any(leaf_or_size(fields[key]).lower() in _NEGATED for key in _SUCCESS_FIELDS if key in fields):
+        return True
+    if any(leaf_or_size(fields[key]).lower() not in _EMPTY for key in _ERROR_FIELDS if key in fields):
+        return True
+    if any(fields.get(key) in (True, "true") for key in ("is_error", "iserror", "failed")):
+        return True
+    told = [
+        leaf_text(fields[key]).lower()
+        for key in _STATUS_FIELDS
+        if not isinstance(fields.get(key), (Mapping, list, type(None)))
+    ]
+    return any(each in _FAILING or re.fullmatch(r"[45]\d\d", each) for each in told)
+
+
+def leaf_or_size(value: object) -> str:
+    """A scalar as text; of anything else how it begins, empty or not."""
+    if isinstance(value, (Mapping, list)):
+        return "[]" if not value else "some"
+    return leaf_text(value)
+
+
+def _reply(result: Message, given: set[str], role: CallRole, later: str) -> Iterator[tuple[str, str]]:
+    """What is kept of a result, each with the end of its key."""
+    found = list(leaves(decode(result.content[:MOST_READ])))
+    if found:
+        new = [leaf for leaf in found if leaf.text.casefold() not in given]
+        if len(new) > MOST_FIELDS or (role == "read" and _count(decode(result.content[:MOST_READ])) > 1):
+            new = [leaf for leaf in new if _is_used(leaf.text, later)]
+        for leaf in new[:MOST_FIELDS]:
+            yield f"field.{leaf.path or 'text'}", _shortened(leaf.text, LONGEST_ARGUMENT)
+    elif result.content.strip() not in ("", "[]", "{}"):
+        for number, line in enumerate(_lines(result.content, later), start=1):
+            yield f"line.{number}", line
+
+
+def _lines(content: str, later: str) -> Iterator[str]:
+    """The lines of a text that say how it went: errors, sums, the last one, and those of which later messages speak."""
+    half = MOST_READ // 2
+    read = content if len(content) <= MOST_READ else f"{content[:half]}\n{content[-half:]}"
+    lines = [" ".join(line.split()) for line in read.splitlines()]
+    lines = [line for line in lines if any(map(str.isalnum, line))]
+    if sum(map(len, lines)) > SHORT_RESULT or len(lines) > MOST_LINES:
+        worth = {line: _line_worth(line, place, len(lines), later) for place, line in enumerate(lines)}
+        best = sorted((line for line in worth if worth[line]), key=lambda line: -worth[line])[: MOST_LINES - 2]
+        lines = [line for line in dict.fromkeys(lines) if line in best]
+    yield from (_shortened(line, LONGEST_LINE) for line in lines)
+
+
+def _line_worth(line: str, place: int, count: int, later: str) -> float:
+    worth = 1.0 * (place + 1 == count) + 0.5 * (place == 0)
+    worth += 3.0 * (_ERROR_LINE.search(line) is not None) + 2.0 * (_SUMMARY_LINE.search(line) is not None)
+    worth += 1.5 * (_METRIC.match(line) is not None) + place / count / 100
+    return worth + 2.0 * any(_is_used(word, later) for word in line.split() if any(map(str.isdigit, word)))
+
+
+def _later_words(messages: Sequence[Message], exchange: _Exchange) -> str:
+    """What is said or given to tools behind the result, in one text."""
+    after = exchange.result.seq or 0 if exchange.result else 0
+    said = [message for message in messages if (message.seq or 0) > after and message.role != "tool"]
+    return " ".join(
+        part for message in said for part in (message.content, *(str(call.arguments) for call in message.tool_calls))
+    ).casefold()
+
+
+def _is_used(value: str, later: str) -> bool:
+    folded = value.casefold().strip(" .,;:()")
+    return len(folded) >= SHORTEST_USED and folded in later
+
+
+def _shortened(text: str, limit: int) -> str:
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    short = text[: limit + 1]
+    return cut(short.rsplit(" ", 1)[0] if " " in short[limit // 2 :] else short, limit).rstrip()

@@ -1,0 +1,324 @@
+"""What the records of a log have to do with each other: questions and answers, corrections, repeats, changes. Pure.
+
+Links are drawn over all records that are kept, never stored: what is erased, retracted or corrected has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
+from reactor_memory.features.facts.quoting.term_worth import weighed_terms
+from reactor_memory.models.ledger import Fact
+
+T = TypeVar("T", Said, Made)
+
+DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 1.0
+USER, CLOSING, MODEL = 1.0, 0.4, 0.15
+AGREED, AGREED_AND_DONE = 1.6, 0.3
+ASKED, PASTED, REPLACED, BOILERPLATE = 0.4, 0.5, 0.25, 0.1
+"""The weights of records. `DONE`: a call that did something and answered with a record; in text: with prose, which
+tools answer that are called often. `AGREED`: what the model read back and the user accepted.
+"""
+
+NEAR = 14
+"""Messages back to which a statement may refer."""
+
+LEAST_RESTATED = 3
+"""What restates so many earlier messages reads them back."""
+
+STRONG = 0.85
+SHORT_WORDS, SHORT_CHARACTERS = 6, 40
+HALF = 0.5
+OFTEN = 3
+MOST_AFTER = 4
+
+
+class Change(NamedTuple):
+    """What a value was before a call."""
+
+    fact: Fact
+    before: Fact
+
+
+class Linked(NamedTuple, Generic[T]):
+    """A record with what belongs to it. `then`: short words of the same speaker after it. `question`: which it answers.
+    `after`: later calls about the thing that the call made.
+    `unchanged`: fields that say what was known before. `remark`: ends its line.
+    """
+
+    record: T
+    weight: float
+    then: tuple[Said, ...] = ()
+    question: Said | None = None
+    changes: tuple[Change, ...] = ()
+    unchanged: frozenset[Fact] = frozenset()
+    after: tuple[Made, ...] = ()
+    remark: str = ""
+
+
+class LinkedRecords(NamedTuple):
+    said: Sequence[Linked[Said]]
+    made: Sequence[Linked[Made]]
+
+
+def linked(said: Sequence[Said], made: Sequence[Made]) -> LinkedRecords:
+    """The records that are worth a line, each with its weight. Both sequences are in the order of the log."""
+    return LinkedRecords(list(_statements(said, made)), list(_calls(made)))
+
+
+# -- statements -------------------------------------------------------------------------------------------------------
+
+
+def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[Said]]:
+    times = Counter(_letters(each) for each in said)
+    last = {_letters(each): place for place, each in enumerate(said)}
+    first = {_letters(each): place for place, each in reversed(list(enumerate(said)))}
+    replaced = _replaced(said)
+    questions, glued = _answers(said), _follow_ups(said, times)
+    hidden = {id(other) for others in glued.values() for other in others}
+    agreed = _read_backs(said, made)
+    for place, each in enumerate(said):
+        words = _letters(each)
+        is_often = times[words] >= OFTEN
+        if id(each) in hidden or place != (first if is_often and each.is_users else last)[words]:
+            continue
+        weight = agreed.get(id(each)) or _weight(each, said, place)
+        if is_often:
+            weight *= BOILERPLATE
+        if id(each) in replaced:
+            weight *= REPLACED
+        yield Linked(
+            each,
+            weight,
+            then=glued.get(id(each), ()),
+            question=questions.get(id(each)),
+            remark=" (told otherwise later)" if id(each) in replaced else "",
+        )
+
+
+def _weight(each: Said, said: Sequence[Said], place: int) -> float:
+    stance = {"own": 1.0, "cut": 1.0, "asked": ASKED, "pasted": PASTED}[each.stance]
+    if each.is_users:
+        return USER * stance
+    after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
+    return (CLOSING if after is None or after.is_users else MODEL) * stance
+
+
+def _letters(each: Said) -> str:
+    return f"{each.is_users}{each.name}" + "".join(c for c in each.fact.value.casefold() if c.isalnum())
+
+
+def _is_short(each: Said) -> bool:
+    text = each.fact.value
+    return len(text) <= SHORT_CHARACTERS and len(text.split()) <= SHORT_WORDS
+
+
+def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
+    """Short statements of a user with the question of the message right before."""
+    found: dict[int, Said] = {}
+    for before, each in zip(said, said[1:], strict=False):
+        if (
+            each.is_users
+            and _is_short(each)
+            and before.stance == "asked"
+            and not before.is_users
+            and each.seq - before.seq <= 2
+        ):
+            found[id(each)] = before
+    return found
+
+
+def _follow_ups(said: Sequence[Said], times: Counter[str]) -> Mapping[int, tuple[Said, ...]]:
+    """Statements of users with the short ones of the same user that follow: they correct or take back what was said,
+    and say nothing alone.
+    """
+    found: dict[int, tuple[Said, ...]] = {}
+    newest: dict[str, Said] = {}
+    answered = _answers(said)
+    for each in said:
+        if not each.is_users or each.stance == "pasted":
+            continue
+        before = newest.get(each.name)
+        is_new = times[_letters(each)] < OFTEN
+        if (
+            before
+            and is_new
+            and each.stance == "own"
+            and _is_short(each)
+            and id(each) not in answered
+            and 0 < each.seq - before.seq <= 4
+        ):
+            found[id(before)] = (*found.get(id(before), ()), each)
+        else:
+            newest[each.name] = each
+    return found
+
+
+def _strong(text: str) -> frozenset[str]:
+    return frozenset(
+        term for term, worth in weighed_terms(text).items() if worth >= STRONG or any(map(str.isdigit, term))
+    )
+
+
+def _read_backs(said: Sequence[Said], made: Sequence[Made]) -> Mapping[int, float]:
+    """What the model read back of several messages, and got a short answer to: that is what was agreed."""
+    found: dict[int, float] = {}
+    for place, each in enumerate(said):
+        if each.is_users or each.stance == "pasted":
+            continue
+        terms = _strong(each.fact.value)
+        recent = [
+            other
+            for other in said[max(0, place - 2 * NEAR) : place]
+            if 0 < each.seq - other.seq <= NEAR and other.is_users
+        ]
+        if len({other.seq for other in recent if terms & _strong(other.fact.value)}) < LEAST_RESTATED:
+            continue
+        after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
+        if after is None or (after.is_users and _is_short(after)) or after.seq > each.seq + 1:
+            found[id(each)] = AGREED_AND_DONE if _is_done(terms, each.seq, made) else AGREED
+    return found
+
+
+def _is_done(terms: frozenset[str], seq: int, made: Sequence[Made]) -> bool:
+    after = (call for call in made if seq < call.seq <= seq + 6 and call.role == "act")
+    return any(
+        2 * len(terms & _strong(" ".join(fact.value for fact in call.given))) >= len(call.given) > 0 for call in after
+    )
+
+
+def _replaced(said: Sequence[Said]) -> frozenset[int]:
+    """Statements that the same speaker made again later in about the same words with other numbers."""
+    found: set[int] = set()
+    about: defaultdict[tuple[str, str], list[Said]] = defaultdict(list)
+    for each in said:
+        if each.stance != "own":
+            continue
+        words, numbers = _words_and_numbers(each)
+        older = {id(o): o for word in words for o in about[each.name, word][-8:]}
+        for other in older.values():
+            known, were = _words_and_numbers(other)
+            shared = len(words & known)
+            if numbers and were and numbers != were and 2 <= shared >= HALF * max(len(known), len(words)):
+                found.add(id(other))
+        for word in words:
+            about[each.name, word].append(each)
+    return frozenset(found)
+
+
+def _words_and_numbers(each: Said) -> tuple[frozenset[str], frozenset[str]]:
+    terms = weighed_terms(each.fact.value)
+    numbers = frozenset(term for term in terms if any(map(str.isdigit, term)))
+    return frozenset(term for term, worth in terms.items() if worth > HALF - 0.1) - numbers, numbers
+
+
+# -- calls ------------------------------------------------------------------------------------------------------------
+
+
+def _calls(made: Sequence[Made]) -> Iterator[Linked[Made]]:
+    count = Counter(each.tool for each in made)
+    tries: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
+    for each in made:
+        tries[_same(each)].append(each)
+    changes, followed = _changes(made), _followed(made)
+    hidden = {id(later) for others in followed.values() for later in others}
+    for each in made:
+        again = tries[_same(each)]
+        if each is not again[-1] or id(each) in hidden:
+            continue
+        changed, unchanged = changes[id(each)]
+        yield Linked(
+            each,
+            _call_weight(each, count[each.tool]),
+            changes=changed,
+            unchanged=unchanged,
+            after=tuple(followed.get(id(each), ())),
+            remark=_tried(again),
+        )
+
+
+def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
+    """Calls that made something new, each with the later ones that did something with it. What more calls are about
+    owns things, and is none.
+    """
+    makers: dict[str, Made] = {}
+    found: defaultdict[int, list[Made]] = defaultdict(list)
+    for each in made:
+        if each.role != "act":
+            continue
+        things = _things(each)
+        maker = next((makers[thing] for thing in things if thing in makers), None)
+        if maker is not None:
+            found[id(maker)].append(each)
+        elif not each.failed:
+            makers.update({fact.value: each for fact in each.fields if _names_thing(fact)})
+    return {maker: others for maker, others in found.items() if len(others) <= MOST_AFTER}
+
+
+def _same(each: Made) -> tuple[str, ...]:
+    """What makes two calls one that was repeated: the arguments, and a result that says the same but for its numbers.
+    Failures are alike.
+    """
+    told = ("failed",) if each.failed else tuple("".join(filter(str.isalpha, fact.value)) for fact in each.lines)
+    return (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given), *told)
+
+
+def _tried(again: Sequence[Made]) -> str:
+    """How often the same was called: the last outcome stands in the line."""
+    return f" ({len(again)} times)" if len(again) > 1 else ""
+
+
+def _call_weight(each: Made, count: int) -> float:
+    often = 1 + math.log2(count) / 3
+    if each.role == "read":
+        return LOOKED_UP / often if each.lines else LOOKED_UP
+    return DONE_IN_TEXT / often if each.lines else DONE
+
+
+def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], frozenset[Fact]]]:
+    """For each call what it changed of a thing that was seen before, and which fields it left as they were."""
+    state: dict[tuple[str, str], Fact] = {}
+    found: dict[int, tuple[tuple[Change, ...], frozenset[Fact]]] = {}
+    for each in made:
+        things = _things(each)
+        changed: list[Change] = []
+        unchanged: set[Fact] = set()
+        for fact in (*each.given, *each.fields):
+            label = label_of(fact).removeprefix("new_")
+            if not label or fact.value in things or _is_listed(fact):
+                continue
+            before = next((known for thing in things if (known := state.get((thing, label)))), None)
+            if before and each.role == "act" and not each.failed:
+                if before.value != fact.value:
+                    changed.append(Change(fact, before))
+                elif fact in each.fields:
+                    unchanged.add(fact)
+            if not each.failed:
+                state.update({(thing, label): fact for thing in things})
+        found[id(each)] = (tuple(changed), frozenset(unchanged))
+    return found
+
+
+def _is_listed(fact: Fact) -> bool:
+    return any(part.isdigit() for part in fact.key.split(".")[2:])
+
+
+def _things(each: Made) -> list[str]:
+    """The ids that a call was given."""
+    return [fact.value for fact in each.given if _names_thing(fact)]
+
+
+def _names_thing(fact: Fact) -> bool:
+    is_word = len(fact.value) >= 3 and " " not in fact.value and any(map(str.isdigit, fact.value))
+    return is_word and not _is_number_of(fact)
+
+
+def _is_number_of(fact: Fact) -> bool:
+    """A value that is a number or a time, where the key names no id."""
+    label = label_of(fact)
+    is_plain = all(c.isdigit() or c in ".,:-/T+Z" for c in fact.value)
+    return is_plain and not (label.endswith(("id", "number")) or "ref" in label)

@@ -1,0 +1,114 @@
+"""The facts of the reader that quotes, put together: one record a statement, one a call. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from reactor_memory.features.facts.quoting.record_keys import MODEL, NO_ARGUMENT, USER, CallRole, Stance, name_and_seq
+from reactor_memory.models.ledger import Fact
+from reactor_memory.text.relative_dates import said_on
+
+MIXED = 0.3
+"""A tool of which a larger share of calls plays the other role plays both (a shell): then each call has its own."""
+
+
+class Said(NamedTuple):
+    """A statement: who, in which words, on which day."""
+
+    fact: Fact
+    name: str
+    stance: Stance
+    day: date | None
+
+    @property
+    def seq(self) -> int:
+        return self.fact.source_seq
+
+    @property
+    def is_users(self) -> bool:
+        return self.fact.said_by == "user"
+
+    @property
+    def is_named(self) -> bool:
+        return self.name not in (USER, MODEL)
+
+
+class Made(NamedTuple):
+    """A call: its arguments, the fields and the lines of its result."""
+
+    tool: str
+    seq: int
+    role: CallRole
+    given: tuple[Fact, ...]
+    fields: tuple[Fact, ...] = ()
+    lines: tuple[Fact, ...] = ()
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return (*self.given, *self.fields, *self.lines)
+
+    @property
+    def failed(self) -> bool:
+        return any(fact.failed for fact in self.facts)
+
+
+def statements_of(facts: Iterable[Fact]) -> list[Said]:
+    """The statements, in the order of the log."""
+    found = [_said(fact) for fact in facts if fact.key.startswith("quote.")]
+    return sorted(found, key=lambda each: (each.seq, each.fact.span, each.fact.key))
+
+
+def _said(fact: Fact) -> Said:
+    _, stance, *_ = fact.key.split(".")
+    return Said(fact, name_and_seq(fact.anchor)[0], stance, said_on(fact.key))  # pyright: ignore[reportArgumentType]
+
+
+def calls_of(facts: Iterable[Fact]) -> list[Made]:
+    """The calls, in the order of the log, each with the role that most calls of its tool have."""
+    anchors: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if not fact.key.startswith("quote."):
+            anchors.setdefault(fact.anchor, []).append(fact)
+    made = [_made(anchor, of_call) for anchor, of_call in anchors.items()]
+    roles = _roles(made)
+    return sorted((each._replace(role=roles.get(each.tool, each.role)) for each in made), key=lambda each: each.seq)
+
+
+def _made(anchor: str, facts: Sequence[Fact]) -> Made:
+    name, seq = name_and_seq(anchor)
+    given = tuple(fact for fact in facts if fact.key.startswith("call."))
+    return Made(
+        tool=name,
+        seq=seq,
+        role="read" if any(fact.key.startswith("call.read.") for fact in given) else "act",
+        given=tuple(sorted(given, key=lambda fact: fact.span)),
+        fields=_of_kind(facts, "reply.field."),
+        lines=_of_kind(facts, "reply.line."),
+    )
+
+
+def _of_kind(facts: Sequence[Fact], kind: str) -> tuple[Fact, ...]:
+    return tuple(sorted((fact for fact in facts if fact.key.startswith(kind)), key=lambda fact: fact.span))
+
+
+def _roles(made: Sequence[Made]) -> Mapping[str, CallRole]:
+    calls, reads = Counter(each.tool for each in made), Counter(each.tool for each in made if each.role == "read")
+    shares = {tool: reads[tool] / count for tool, count in calls.items()}
+    return {tool: "read" if share > 0.5 else "act" for tool, share in shares.items() if not MIXED < share < 1 - MIXED}
+
+
+def label_of(fact: Fact) -> str:
+    """What an argument or a field is called; empty if the name says nothing or cannot be read."""
+    parts = fact.key.split(".")[2:]
+    names = [part for part in parts if not part.isdigit()]
+    last = names[-1] if names else ""
+    return "" if last in ("", "text", NO_ARGUMENT) or _is_hash(last) else last
+
+
+def _is_hash(name: str) -> bool:
+    """A key of another script stands as a number (`evidence.clean_key`)."""
+    tail = name.rpartition("_")[2]
+    return len(tail) == 8 and all(c in "0123456789abcdef" for c in tail)

@@ -1,0 +1,157 @@
+"""The records of the reader that quotes as lines of a memory block, under the days on which they were said.
+
+``Ann: "..."`` is what Ann said, ``"..."`` alone what the user said. A call is its tool, its arguments, and behind
+``->`` what its result says. Whatever stands between marks of quotation stands so in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from typing import NamedTuple, TypeAlias
+
+from reactor_memory.features.facts.plain_text import plain, plain_title, unforged
+from reactor_memory.features.facts.quoting.coverage import Candidate, told_values
+from reactor_memory.features.facts.quoting.call_lines import call_lines
+from reactor_memory.features.facts.quoting.links import Linked, linked
+from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
+from reactor_memory.features.facts.quoting.record_keys import MODEL, USER
+from reactor_memory.features.facts.quoting.term_worth import weighed_terms
+from reactor_memory.models.block_lines import BlockLine
+from reactor_memory.models.ledger import Fact
+from reactor_memory.text.caches import memo
+from reactor_memory.text.relative_dates import with_dates
+from reactor_memory.text.words import MONTHS
+
+Count: TypeAlias = Callable[[str], int]
+
+ABOVE = 1e-9
+"""A heading is worth so much more than the best line below it: it goes only with all of them."""
+
+SAID_POWER, MADE_POWER = 0.7, 1.0
+
+
+MOST_SETS = 16
+"""The lines of so many working sets are remembered: a layout asks for the same several times."""
+
+
+class QuotationLine(NamedTuple):
+    line: BlockLine
+    facts: tuple[Fact, ...] = ()
+
+
+class _Draft(NamedTuple):
+    """A line to be: where it stands, and what it is worth."""
+
+    text: str
+    facts: tuple[Fact, ...]
+    seq: int
+    day: date | None
+    weight: float
+    power: float
+    terms: str
+    title: str = ""
+
+
+@memo(maxsize=MOST_SETS)
+def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLine, ...]:
+    """The lines in the order of the log, tables first. Their values are the order in which they are worth telling."""
+    drafts = sorted(_drafts(facts), key=lambda each: (each.title == "", each.title, each.seq))
+    tokens = [count("\n" + each.text) for each in drafts]
+    values = told_values(
+        [
+            Candidate(cost, each.weight, weighed_terms(each.terms), each.seq, each.power)
+            for each, cost in zip(drafts, tokens, strict=True)
+        ]
+    )
+    lines = [
+        QuotationLine(
+            BlockLine(
+                text=each.text, tokens=cost, value=value, source_seqs=tuple(sorted({f.source_seq for f in each.facts}))
+            ),
+            each.facts,
+        )
+        for each, cost, value in zip(drafts, tokens, values, strict=True)
+    ]
+    headings = [_heading(each, drafts) for each in drafts]
+    return tuple(_under_headings(lines, headings, count))
+
+
+def _drafts(facts: Sequence[Fact]) -> Iterator[_Draft]:
+    said, made = statements_of(facts), calls_of(facts)
+    has_names = any(each.is_named and each.is_users for each in said)
+    found = linked(said, made)
+    days = [(each.seq, each.day) for each in said]
+    yield from (_said_draft(each, has_names=has_names) for each in found.said)
+    for call in call_lines(found.made):
+        day = None if call.title else _day_at(call.seq, days)
+        yield _Draft(call.text, call.facts, call.seq, day, call.weight, MADE_POWER, call.text, call.title)
+
+
+def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
+    said = each.record
+    text = f"{_speaker(said, has_names=has_names)}{_quoted(said)}"
+    for other in each.then:
+        text += f" then {_quoted(other)}"
+    if each.question is not None:
+        text = f'{_speaker(said, has_names=has_names)}(to "{plain(each.question.fact.value)}") {_quoted(said)}'
+    text += each.remark
+    sources = (said, *each.then, *((each.question,) if each.question else ()))
+    return _Draft(
+        text=unforged(text),
+        facts=tuple(source.fact for source in sources),
+        seq=said.seq,
+        day=said.day,
+        weight=each.weight,
+        power=SAID_POWER,
+        terms=" ".join(source.fact.value for source in sources),
+    )
+
+
+def _speaker(said: Said, *, has_names: bool) -> str:
+    pasted = " (pasted)" if said.stance == "pasted" else ""
+    if said.is_named:
+        return f"{plain_title(said.name)}{pasted}: "
+    if said.name == MODEL:
+        return f"{MODEL}{pasted}: "
+    return f"{USER}{pasted}: " if has_names or pasted else ""
+
+
+def _quoted(said: Said) -> str:
+    text = plain(said.fact.value)
+    mark = " …" if said.stance == "cut" else ""
+    dated = with_dates(text, said.day) if said.day and said.stance != "pasted" else text
+    return f'"{dated}{mark}"'
+
+
+def _day_at(seq: int, days: Sequence[tuple[int, date | None]]) -> date | None:
+    """The day of the last statement up to a message, else of the first one."""
+    known = [day for at, day in days if at <= seq] or [day for _, day in days[:1]]
+    return known[-1] if known else None
+
+
+def _heading(each: _Draft, drafts: Sequence[_Draft]) -> str:
+    """The columns of a table, or the day, with its year where that is not the one of the last day."""
+    if each.title or each.day is None:
+        return each.title
+    newest = max(other.day.year for other in drafts if other.day)
+    return _day(each.day, newest)
+
+
+def _under_headings(lines: Sequence[QuotationLine], headings: Sequence[str], count: Count) -> Iterator[QuotationLine]:
+    best: dict[str, float] = {}
+    for each, heading in zip(lines, headings, strict=True):
+        best[heading] = max(best.get(heading, 0.0), each.line.value)
+    above = ""
+    for each, heading in zip(lines, headings, strict=True):
+        if heading and heading != above:
+            value = best[heading] + ABOVE
+            yield QuotationLine(BlockLine(text=heading, tokens=count("\n" + heading), value=value))
+        above = heading
+        yield each
+
+
+@memo(maxsize=1024)
+def _day(day: date, newest: int) -> str:
+    year = f" {day.year}" if day.year != newest else ""
+    return f"{day.day} {MONTHS[day.month - 1].capitalize()}{year}:"

@@ -1,0 +1,46 @@
+"""How the facts of the reader that quotes are named, and how they are told from others.
+
+A statement is ``quote.<stance>.<number>``, with the day on which it was said. A call is ``call.<role>.<argument>``,
+what it gave back ``reply.field.<name>`` and ``reply.line.<number>``. The anchor is who spoke or the tool, with the
+number of the message: ``Ann #12``, ``book_ferry #12.2`` for the second call of a message.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias, get_args
+
+from reactor_memory.models.ledger import Fact
+
+Stance: TypeAlias = Literal["own", "asked", "pasted", "cut"]
+"""Whose words: of the speaker, a question, somebody else's that were pasted. ``cut``: own, and only a beginning."""
+
+CallRole: TypeAlias = Literal["act", "read"]
+
+USER, MODEL = "the user", "the model"
+NO_ARGUMENT = "tool"
+"""The argument that stands for the name of the tool, where a call has no arguments."""
+
+_KEY = re.compile(
+    rf"quote\.(?:{'|'.join(get_args(Stance))})\.\d+|call\.(?:{'|'.join(get_args(CallRole))})\.|reply\.(?:field|line)\."
+)
+_ANCHOR = re.compile(r"(?P<name>.*) #(?P<seq>\d+)(?:\.(?P<place>\d+))?$", re.DOTALL)
+
+
+def is_quoting(fact: Fact) -> bool:
+    """Whether the reader that quotes made the fact."""
+    return _KEY.match(fact.key) is not None and _ANCHOR.match(fact.anchor) is not None
+
+
+def is_call(fact: Fact) -> bool:
+    """Whether the fact is a part of a call, which stands as a whole or not at all."""
+    return is_quoting(fact) and not fact.key.startswith("quote.")
+
+
+def anchor_of(name: str, seq: int, place: int = 1) -> str:
+    return f"{name} #{seq}" if place == 1 else f"{name} #{seq}.{place}"
+
+
+def name_and_seq(anchor: str) -> tuple[str, int]:
+    found = _ANCHOR.match(anchor)
+    return (found["name"], int(found["seq"])) if found else (anchor, 0)

@@ -1,0 +1,184 @@
+"""What people and the model say, as quotations: who, in what words, and whether the words are their own. Pure.
+
+A short message is one statement; of longer ones each sentence is. Nothing is rewritten and no language is needed: ends
+of sentences, marks of questions and marks of quotation are those of Unicode.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from reactor_memory.features.facts.quoting.record_keys import MODEL, USER, Stance, anchor_of
+from reactor_memory.features.facts.quoting.term_worth import worth_of
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Fact
+from reactor_memory.text.borders import cut
+from reactor_memory.text.relative_dates import day_of, key_said_on
+
+WHOLE = 200
+"""A message of so many characters is one statement."""
+
+LONGEST = 240
+"""A longer sentence is cut, and its stance says so."""
+
+MOST_SENTENCES = 40
+MOST_OF_MODEL = 8
+MOST_PASTED = 8
+"""Sentences of one message that are read: of a person the first ones, of the model the first and the last ones."""
+
+MOST_SALIENCE = 90
+
+SHORTEST_CLAUSE = 12
+"""A shorter sentence (``Ok.``, ``No. 5``) is read with its neighbour."""
+
+LONG_LINE = 400
+
+CODE_SHARE = 0.18
+"""A line of which so many characters are neither letters, digits nor spaces is code or data."""
+
+_ABBREVIATED = re.compile(
+    r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|vs|jr|sr|bzw|ca|etc|z\.b|e\.g|i\.e|\d+)\.$", re.I
+)
+_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])[」』”]*|(?<=[।؟۔])\s*|\n+")
+_QUESTION = re.compile(r"[?？؟;՞][\"'”’»)\]」』*_\s]*$")
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_PASTED_LINE = re.compile(
+    r"\s*(?:>|\||[-=_*]{3,}\s*$|[A-Za-z-]{2,12}: .*@|\d{1,2}:\d\d(?::\d\d)?\s|\d{4}-\d\d-\d\d[T ]\d\d:|at \S+\()"
+)
+_LEADS_IN = re.compile(r"[:：]\s*$")
+_OPENERS, _CLOSERS = "“«「『„", "”»」』“"
+
+
+class _Clause(NamedTuple):
+    text: str
+    start: int
+    is_pasted: bool
+
+
+def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
+    """The statements of messages in their order. What tools and instructions say is none."""
+    for position, message in enumerate(messages):
+        if message.role in ("user", "assistant", "agent") and message.content.strip():
+            closes = position + 1 == len(messages) or messages[position + 1].role == "user"
+            yield from _statements(message, closes=closes)
+
+
+def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
+    is_user = message.role == "user"
+    speaker = message.name or message.author_id or (USER if is_user else MODEL)
+    seq = message.seq or 0
+    for number, clause in enumerate(_clauses(message.content, is_user=is_user), start=1):
+        stance = _stance(clause)
+        weight = _weight(stance, is_user=is_user, closes=closes)
+        yield Fact(
+            anchor=anchor_of(_one_line(speaker), seq),
+            key=_key(stance, number, message),
+            value=cut(clause.text, LONGEST).rstrip() if stance == "cut" else clause.text,
+            source_seq=seq,
+            span=(clause.start, clause.start + len(clause.text)),
+            said_by=message.role,
+            salience=max(1, round(MOST_SALIENCE * weight * worth_of(clause.text))),
+        )
+
+
+def _key(stance: Stance, number: int, message: Message) -> str:
+    key = f"quote.{stance}.{number}"
+    return key if message.created_at is None else key_said_on(key, day_of(message.created_at))
+
+
+def _stance(clause: _Clause) -> Stance:
+    if clause.is_pasted:
+        return "pasted"
+    if len(clause.text) > LONGEST:
+        return "cut"
+    return "asked" if _QUESTION.search(clause.text) else "own"
+
+
+def _weight(stance: Stance, *, is_user: bool, closes: bool) -> float:
+    weight = 1.0 if is_user else 0.6 if closes else 0.3
+    return weight * {"own": 1.0, "cut": 0.8, "asked": 0.5, "pasted": 0.5}[stance]
+
+
+def _clauses(content: str, *, is_user: bool) -> Sequence[_Clause]:
+    bare = content.strip()
+    if len(bare) <= WHOLE and "\n" not in bare and not _FENCE.match(bare):
+        return [_Clause(bare, content.index(bare), _PASTED_LINE.match(bare) is not None)]
+    found = _without_most_pasted(list(_joined(_sentences(content, is_user=is_user))))
+    if is_user or len(found) <= MOST_OF_MODEL:
+        return found[:MOST_SENTENCES]
+    return [*found[: MOST_OF_MODEL // 2], *found[-(MOST_OF_MODEL // 2) :]]
+
+
+def _without_most_pasted(clauses: Sequence[_Clause]) -> Sequence[_Clause]:
+    """Of a long paste the first and the last lines."""
+    pasted = [clause for clause in clauses if clause.is_pasted]
+    left_out = set(pasted[MOST_PASTED // 2 : -(MOST_PASTED // 2)])
+    return [clause for clause in clauses if clause not in left_out]
+
+
+def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
+    """The sentences of all lines. A fenced block of the model is code that a file holds by now; of a person, a paste."""
+    fenced = led_in = False
+    start = 0
+    for line in content.splitlines(keepends=True):
+        begin, start = start, start + len(line)
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif line.strip() and (is_user or not (fenced or _is_code(line))):
+            is_pasted = fenced or led_in or len(line) > LONG_LINE or _is_code(line)
+            pieces = [_Clause(line.strip(), begin, True)] if is_pasted else _pieces(line, begin)
+            yield from pieces
+            led_in = led_in or (is_user and _LEADS_IN.search(line) is not None)
+        elif not line.strip():
+            led_in = led_in and fenced
+
+
+def _is_code(line: str) -> bool:
+    bare = line.strip()
+    signs = sum(not (c.isalnum() or c.isspace() or unicodedata.category(c)[0] == "M") for c in bare)
+    return _PASTED_LINE.match(line) is not None or (len(bare) > SHORTEST_CLAUSE and signs > CODE_SHARE * len(bare))
+
+
+def _pieces(line: str, begin: int) -> Iterator[_Clause]:
+    """The sentences of a line. Inside marks of quotation and behind an abbreviation none ends."""
+    start = 0
+    for end in _END.finditer(line):
+        said = line[start : end.start()]
+        if _is_open(said) or _ABBREVIATED.search(said):
+            continue
+        if said.strip():
+            yield _Clause(said.strip(), begin + start, False)
+        start = end.end()
+    if line[start:].strip():
+        yield _Clause(line[start:].strip(), begin + start, False)
+
+
+def _is_open(text: str) -> bool:
+    if len(text) > LONGEST:
+        return False
+    return text.count('"') % 2 == 1 or any(
+        text.count(a) > text.count(b) for a, b in zip(_OPENERS, _CLOSERS, strict=True)
+    )
+
+
+def _joined(clauses: Iterator[_Clause]) -> Iterator[_Clause]:
+    """The sentences, very short ones with the next of the same line."""
+    held: _Clause | None = None
+    for clause in clauses:
+        gap = clause.start - (held.start + len(held.text)) if held else 99
+        if held and len(held.text) < SHORTEST_CLAUSE and held.is_pasted == clause.is_pasted and gap <= 2:
+            clause = _Clause(
+                f"{held.text} {clause.text}" if gap else held.text + clause.text, held.start, held.is_pasted
+            )
+        elif held:
+            yield held
+        held = clause
+    if held:
+        yield held
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("#", " ").split())[:60] or USER
