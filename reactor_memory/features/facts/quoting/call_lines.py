@@ -10,6 +10,7 @@ from reactor_memory.features.facts.labels import Part, labels, shape_of, short_l
 from reactor_memory.features.facts.plain_text import plain, plain_title, unforged
 from reactor_memory.features.facts.quoting.links import Change, Linked
 from reactor_memory.features.facts.quoting.log_records import Made, label_of
+from reactor_memory.features.facts.quoting.record_keys import MODEL
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.borders import cut
 
@@ -57,7 +58,9 @@ class _Row(NamedTuple):
     @property
     def facts(self) -> tuple[Fact, ...]:
         later = [fact for made in self.call.after for fact in made.facts]
-        return (*self.call.record.facts, *(change.before for change in self.call.changes), *later)
+        comment = (self.call.comment.fact,) if self.call.comment else ()
+        befores = (change.before for change in self.call.changes)
+        return (*self.call.record.facts, *befores, *self.call.names.values(), *later, *comment)
 
 
 def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
@@ -78,7 +81,11 @@ def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
 def _row(call: Linked[Made], dull: frozenset[str]) -> _Row:
     made = call.record
     changed = {change.fact: change for change in call.changes}
-    given = [_part(fact, changed) for fact in made.given if label_of(fact) or fact.value != made.tool]
+    given = [
+        _named(_part(fact, changed), call.names.get(fact))
+        for fact in made.given
+        if label_of(fact) or fact.value != made.tool
+    ]
     fields = [fact for fact in made.fields if fact not in call.unchanged and fact.value.casefold() not in _GRANTED]
     told = [_part(fact, changed) for fact in _telling(fields)]
     lines = [fact for fact in made.lines if _shape(made, fact) not in dull] or made.lines
@@ -100,8 +107,23 @@ def _part(fact: Fact, changed: dict[Fact, Change]) -> Part:
     return Part(label_of(fact), value)
 
 
+def _named(part: Part, name: Fact | None) -> Part:
+    """An id with its name; the name alone where the id says the same (``oat-milk-3`` for Oat Milk)."""
+    if name is None or name.value == part.value:
+        return part
+    said = _letters(name.value)
+    is_same = len(said) > 2 and said in _letters(part.value)
+    return Part(part.key, plain(name.value) if is_same else f"{part.value} ({plain(name.value)})")
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
 def _end(call: Linked[Made], lines: Sequence[Fact]) -> str:
     quoted = SEPARATOR.join(f'"{plain(fact.value)}"' for fact in lines)
+    if call.comment is not None:
+        quoted = f'{MODEL}: "{plain(call.comment.fact.value)}"'
     later = "".join(f"{THEN}{_shortly(made, call.record)}" for made in call.after)
     return f"{quoted}{call.remark}{later}"
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
+from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
 from reactor_memory.features.facts.summarizers.lexicon import READ_VERBS
 from reactor_memory.models import Message, ToolCall
@@ -127,7 +128,7 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
     for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
         yield Fact(
             anchor=anchor,
-            key=f"call.{role}.{leaf.path or 'text'}",
+            key=f"call.{role}.{clean_key(leaf.path or 'text')}",
             value=_shortened(leaf.text, LONGEST_ARGUMENT),
             source_seq=exchange.seq,
             said_by="assistant",
@@ -227,7 +228,7 @@ def _reply(result: Message, given: set[str], role: CallRole, later: str) -> Iter
         if len(new) > MOST_FIELDS or (role == "read" and _count(decode(result.content[:MOST_READ])) > 1):
             new = [leaf for leaf in new if _is_used(leaf.text, later)]
         for leaf in new[:MOST_FIELDS]:
-            yield f"field.{leaf.path or 'text'}", _shortened(leaf.text, LONGEST_ARGUMENT)
+            yield f"field.{clean_key(leaf.path or 'text')}", _shortened(leaf.text, LONGEST_ARGUMENT)
     elif result.content.strip() not in ("", "[]", "{}"):
         for number, line in enumerate(_lines(result.content, later), start=1):
             yield f"line.{number}", line

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from reactor_memory.features.facts.quoting.language_packs import is_courtesy, takes_back
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import Fact
@@ -27,6 +28,9 @@ tools answer that are called often. `AGREED`: what the model read back and the u
 NEAR = 14
 """Messages back to which a statement may refer."""
 
+FOLLOWS = 4
+"""Messages after which short words still follow a statement of the same speaker."""
+
 LEAST_RESTATED = 3
 """What restates so many earlier messages reads them back."""
 
@@ -35,6 +39,8 @@ SHORT_WORDS, SHORT_CHARACTERS = 6, 40
 HALF = 0.5
 OFTEN = 3
 MOST_AFTER = 4
+NAMING = frozenset({"name", "title", "label"})
+MOST_BEARERS = 20
 
 
 class Change(NamedTuple):
@@ -46,7 +52,8 @@ class Change(NamedTuple):
 
 class Linked(NamedTuple, Generic[T]):
     """A record with what belongs to it. `then`: short words of the same speaker after it. `question`: which it answers.
-    `after`: later calls about the thing that the call made.
+    `after`: later calls about the thing that the call made. `comment`: what the model said of a call without a result.
+    `names`: of ids among its arguments, each with the field that names it.
     `unchanged`: fields that say what was known before. `remark`: ends its line.
     """
 
@@ -57,6 +64,8 @@ class Linked(NamedTuple, Generic[T]):
     changes: tuple[Change, ...] = ()
     unchanged: frozenset[Fact] = frozenset()
     after: tuple[Made, ...] = ()
+    comment: Said | None = None
+    names: Mapping[Fact, Fact] = {}
     remark: str = ""
 
 
@@ -67,7 +76,7 @@ class LinkedRecords(NamedTuple):
 
 def linked(said: Sequence[Said], made: Sequence[Made]) -> LinkedRecords:
     """The records that are worth a line, each with its weight. Both sequences are in the order of the log."""
-    return LinkedRecords(list(_statements(said, made)), list(_calls(made)))
+    return LinkedRecords(list(_statements(said, made)), list(_calls(made, said)))
 
 
 # -- statements -------------------------------------------------------------------------------------------------------
@@ -87,7 +96,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
         if id(each) in hidden or place != (first if is_often and each.is_users else last)[words]:
             continue
         weight = agreed.get(id(each)) or _weight(each, said, place)
-        if is_often:
+        if is_often or is_courtesy(each.fact.value):
             weight *= BOILERPLATE
         if id(each) in replaced:
             weight *= REPLACED
@@ -143,15 +152,11 @@ def _follow_ups(said: Sequence[Said], times: Counter[str]) -> Mapping[int, tuple
         if not each.is_users or each.stance == "pasted":
             continue
         before = newest.get(each.name)
-        is_new = times[_letters(each)] < OFTEN
-        if (
-            before
-            and is_new
-            and each.stance == "own"
-            and _is_short(each)
-            and id(each) not in answered
-            and 0 < each.seq - before.seq <= 4
-        ):
+        says_nothing = times[_letters(each)] >= OFTEN or is_courtesy(each.fact.value)
+        if says_nothing and not takes_back(each.fact.value):
+            continue
+        is_bare = each.stance == "own" and _is_short(each) and id(each) not in answered
+        if before and is_bare and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each
@@ -219,12 +224,12 @@ def _words_and_numbers(each: Said) -> tuple[frozenset[str], frozenset[str]]:
 # -- calls ------------------------------------------------------------------------------------------------------------
 
 
-def _calls(made: Sequence[Made]) -> Iterator[Linked[Made]]:
+def _calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[Made]]:
     count = Counter(each.tool for each in made)
     tries: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
     for each in made:
         tries[_same(each)].append(each)
-    changes, followed = _changes(made), _followed(made)
+    changes, followed, names = _changes(made), _followed(made), _names(made)
     hidden = {id(later) for others in followed.values() for later in others}
     for each in made:
         again = tries[_same(each)]
@@ -237,8 +242,35 @@ def _calls(made: Sequence[Made]) -> Iterator[Linked[Made]]:
             changes=changed,
             unchanged=unchanged,
             after=tuple(followed.get(id(each), ())),
+            comment=_comment(each, said),
+            names={fact: names[fact.value] for fact in each.given if fact.value in names},
             remark=_tried(again),
         )
+
+
+def _comment(each: Made, said: Sequence[Said]) -> Said | None:
+    """What the model says right after a call that gave nothing back."""
+    if each.fields or each.lines or each.role == "read":
+        return None
+    return next((other for other in said if each.seq < other.seq <= each.seq + 2 and not other.is_users), None)
+
+
+def _names(made: Sequence[Made]) -> Mapping[str, Fact]:
+    """The names that stand beside ids in results, each by its id. What many ids are called names a kind."""
+    found: dict[str, Fact] = {}
+    bearers: defaultdict[str, set[str]] = defaultdict(set)
+    for each in made:
+        ids = {_place(fact): fact for fact in each.fields if label_of(fact).endswith("id")}
+        for fact in each.fields:
+            if label_of(fact).rpartition("_")[2] in NAMING and (ident := ids.get(_place(fact))):
+                found.setdefault(ident.value, fact)
+                bearers[fact.value].add(ident.value)
+    return {ident: name for ident, name in found.items() if len(bearers[name.value]) <= MOST_BEARERS}
+
+
+def _place(fact: Fact) -> str:
+    """The record of a result that a field stands in."""
+    return fact.key.rpartition(".")[0]
 
 
 def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:

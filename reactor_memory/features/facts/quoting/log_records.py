@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from reactor_memory.features.facts.quoting.record_keys import MODEL, NO_ARGUMENT, USER, CallRole, Stance, name_and_seq
+from reactor_memory.features.facts.quoting.record_keys import (
+    MODEL,
+    NO_ARGUMENT,
+    NOTICE,
+    USER,
+    CallRole,
+    Stance,
+    name_and_seq,
+)
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.relative_dates import said_on
 
@@ -29,11 +37,11 @@ class Said(NamedTuple):
 
     @property
     def is_users(self) -> bool:
-        return self.fact.said_by == "user"
+        return self.fact.said_by in ("user", "system")
 
     @property
     def is_named(self) -> bool:
-        return self.name not in (USER, MODEL)
+        return self.name not in (USER, MODEL, NOTICE)
 
 
 class Made(NamedTuple):

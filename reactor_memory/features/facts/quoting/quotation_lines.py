@@ -13,14 +13,14 @@ from typing import NamedTuple, TypeAlias
 from reactor_memory.features.facts.plain_text import plain, plain_title, unforged
 from reactor_memory.features.facts.quoting.coverage import Candidate, told_values
 from reactor_memory.features.facts.quoting.call_lines import call_lines
+from reactor_memory.features.facts.quoting.language_packs import days_meant, takes_back
 from reactor_memory.features.facts.quoting.links import Linked, linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
-from reactor_memory.features.facts.quoting.record_keys import MODEL, USER
+from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.caches import memo
-from reactor_memory.text.relative_dates import with_dates
 from reactor_memory.text.words import MONTHS
 
 Count: TypeAlias = Callable[[str], int]
@@ -92,7 +92,7 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
     said = each.record
     text = f"{_speaker(said, has_names=has_names)}{_quoted(said)}"
     for other in each.then:
-        text += f" then {_quoted(other)}"
+        text += f" (taken back: {_quoted(other)})" if takes_back(other.fact.value) else f" then {_quoted(other)}"
     if each.question is not None:
         text = f'{_speaker(said, has_names=has_names)}(to "{plain(each.question.fact.value)}") {_quoted(said)}'
     text += each.remark
@@ -112,16 +112,16 @@ def _speaker(said: Said, *, has_names: bool) -> str:
     pasted = " (pasted)" if said.stance == "pasted" else ""
     if said.is_named:
         return f"{plain_title(said.name)}{pasted}: "
-    if said.name == MODEL:
-        return f"{MODEL}{pasted}: "
-    return f"{USER}{pasted}: " if has_names or pasted else ""
+    if said.name in (MODEL, NOTICE) or has_names:
+        return f"{said.name}{pasted}: "
+    return "pasted: " if pasted else ""
 
 
 def _quoted(said: Said) -> str:
     text = plain(said.fact.value)
     mark = " …" if said.stance == "cut" else ""
-    dated = with_dates(text, said.day) if said.day and said.stance != "pasted" else text
-    return f'"{dated}{mark}"'
+    days = days_meant(said.fact.value, said.day) if said.day and said.stance != "pasted" else ()
+    return f'"{text}{mark}"{" (" * bool(days)}{", ".join(days)}{")" * bool(days)}'
 
 
 def _day_at(seq: int, days: Sequence[tuple[int, date | None]]) -> date | None:

@@ -17,7 +17,10 @@ Stance: TypeAlias = Literal["own", "asked", "pasted", "cut"]
 
 CallRole: TypeAlias = Literal["act", "read"]
 
-USER, MODEL = "the user", "the model"
+USER, MODEL = "the user", "the assistant"
+NOTICE = "notice"
+"""Who speaks in a system message of the log."""
+
 NO_ARGUMENT = "tool"
 """The argument that stands for the name of the tool, where a call has no arguments."""
 

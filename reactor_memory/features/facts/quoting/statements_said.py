@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from reactor_memory.features.facts.quoting.record_keys import MODEL, USER, Stance, anchor_of
+from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, USER, Stance, anchor_of
 from reactor_memory.features.facts.quoting.term_worth import worth_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
@@ -49,6 +49,7 @@ _PASTED_LINE = re.compile(
     r"\s*(?:>|\||[-=_*]{3,}\s*$|[A-Za-z-]{2,12}: .*@|\d{1,2}:\d\d(?::\d\d)?\s|\d{4}-\d\d-\d\d[T ]\d\d:|at \S+\()"
 )
 _LEADS_IN = re.compile(r"[:：]\s*$")
+_NAMELESS = {"user": USER, "system": NOTICE}
 _OPENERS, _CLOSERS = "“«「『„", "”»」』“"
 
 
@@ -59,16 +60,16 @@ class _Clause(NamedTuple):
 
 
 def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
-    """The statements of messages in their order. What tools and instructions say is none."""
+    """The statements of messages in their order. What tools say is none."""
     for position, message in enumerate(messages):
-        if message.role in ("user", "assistant", "agent") and message.content.strip():
+        if message.role in ("user", "assistant", "agent", "system") and message.content.strip():
             closes = position + 1 == len(messages) or messages[position + 1].role == "user"
             yield from _statements(message, closes=closes)
 
 
 def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
-    is_user = message.role == "user"
-    speaker = message.name or message.author_id or (USER if is_user else MODEL)
+    is_user = message.role in ("user", "system")
+    speaker = message.name or message.author_id or _NAMELESS.get(message.role, MODEL)
     seq = message.seq or 0
     for number, clause in enumerate(_clauses(message.content, is_user=is_user), start=1):
         stance = _stance(clause)

@@ -1,0 +1,112 @@
+"""Language packs: what a statement does by its words. They decide weights and remarks, and never rewrite. Pure."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import cast
+
+from reactor_memory.models import Value
+from reactor_memory.text.analyzer import normal_form
+from reactor_memory.text.caches import memo
+from reactor_memory.text.relative_dates import relative_times
+
+MOST_WORDS = 6
+"""A longer statement says something beside taking back, or being polite."""
+
+_WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_QUOTED = re.compile('"[^"]*"|“[^”]*”|„[^“]*“|«[^»]*»|「[^」]*」|『[^』]*』|‘[^’]*’')
+_TITLE = re.compile(r"[^\W\d_a-z]\w*\s+(?:[Ii]s\s+)?[^\W\d_a-z]")
+"""A word and the next, both with a capital: a title or a name."""
+
+
+class LanguagePack(Value, frozen=True, kw_only=True):
+    courtesy: frozenset[str]
+    takes_back: tuple[str, ...]
+    days: Mapping[str, int]
+
+
+@cache
+def language_packs() -> Mapping[str, LanguagePack]:
+    data = files("reactor_memory.features.facts.quoting").joinpath("language_packs.toml").read_text("utf-8")
+    return {name: _pack(cast("Mapping[str, str]", values)) for name, values in tomllib.loads(data).items()}
+
+
+def _pack(values: Mapping[str, str]) -> LanguagePack:
+    days = (each.replace("_", " ").rsplit("=", 1) for each in values["days"].split())
+    return LanguagePack(
+        courtesy=frozenset(map(_folded, values["courtesy"].split())),
+        takes_back=tuple(_folded(each.replace("_", " ")) for each in values["takes_back"].split()),
+        days={_folded(phrase): int(away) for phrase, away in days},
+    )
+
+
+def _folded(text: str) -> str:
+    return normal_form(text).casefold().replace("’", "'")
+
+
+@memo(maxsize=8192)
+def is_courtesy(text: str) -> bool:
+    """Whether a short statement consists of polite words only."""
+    words = _WORD.findall(_folded(text))
+    return 0 < len(words) <= MOST_WORDS and any(
+        all(word in pack.courtesy for word in words) for pack in language_packs().values()
+    )
+
+
+@memo(maxsize=8192)
+def takes_back(text: str) -> bool:
+    """Whether a short statement takes back what was said before it."""
+    words = _WORD.findall(_folded(text))
+    said = " ".join(words)
+    return 0 < len(words) <= MOST_WORDS and any(
+        said == phrase or said.startswith(phrase if _UNSPACED.match(phrase) else f"{phrase} ")
+        for pack in language_packs().values()
+        for phrase in pack.takes_back
+    )
+
+
+@memo(maxsize=8192)
+def days_meant(text: str, said_on: date) -> tuple[str, ...]:
+    """The dates of the relative times in a text, in the words of somebody who spoke on that day. Times in what is
+    quoted, and in titles, have none.
+    """
+    bare = _QUOTED.sub(" ", text)
+    found = dict.fromkeys(_phrases(bare, said_on))
+    if not found:
+        found = dict.fromkeys(place.date for place in relative_times(bare, said_on) if not _is_title(bare, place.stop))
+    return tuple(found)[:2]
+
+
+def _phrases(text: str, said_on: date) -> Iterator[str]:
+    folded = _folded(text)
+    for phrase, away in _all_days():
+        pattern = _bordered(phrase)
+        if pattern.search(folded):
+            folded = pattern.sub(" ", folded)
+            yield (said_on + timedelta(days=away)).isoformat()
+
+
+@cache
+def _all_days() -> tuple[tuple[str, int], ...]:
+    """The phrases of all languages, the longest first: ``übermorgen`` before ``morgen``."""
+    found = {phrase: away for pack in language_packs().values() for phrase, away in pack.days.items()}
+    return tuple(sorted(found.items(), key=lambda each: -len(each[0])))
+
+
+@cache
+def _bordered(phrase: str) -> re.Pattern[str]:
+    if _UNSPACED.search(phrase):
+        return re.compile(re.escape(phrase))
+    return re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
+
+
+def _is_title(text: str, stop: int) -> bool:
+    """Whether the word that ends at `stop` begins a title."""
+    start = text.rfind(" ", 0, stop) + 1
+    return _TITLE.match(text, start) is not None
