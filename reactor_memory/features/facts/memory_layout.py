@@ -15,6 +15,8 @@ from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.prose import render_narrative
+from reactor_memory.features.facts.quoting.quotation_lines import kept_longer, without_bare_headings
+from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, window_beside
 from reactor_memory.models import Message
@@ -96,7 +98,7 @@ def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: b
     told = render_narrative(summary.narrative, count=request.count_text)
     still = still_said(told, shown)
     form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
-    lines = [offered[index] for index in chosen.kept]
+    lines = without_bare_headings([offered[index] for index in chosen.kept])
     facts, narrative = fit_blocks(
         (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
         room,
@@ -148,6 +150,8 @@ def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLin
     """The lines of the layout before stay as far as they can, and the window has room to grow."""
     before = request.rows.layout
     form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
+    if before is not None and all(map(is_quoting, facts)):
+        offered = kept_longer(offered, before.fact_lines)
     shares = share_out(offered, budget=request.limits.budget, most=room.most)
     chosen = choose(
         offered,

@@ -21,6 +21,12 @@ _UNSEEN = re.compile(f"[{''.join(_INVISIBLE)}\ufe00-\ufe0f\U000e0100-\U000e01ef]
 _BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹›[][]`~")
 _TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
 _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
+_ROLE_OR_TOKEN = re.compile(
+    r"\[([ /|]*(?:[A-Z_ ]{3,}|[^\x00-\x7f\[\]]{1,40}"
+    r"|(?i:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?)\b[^\[\]]{0,30}))\]"
+)
+"""In brackets: a role, a word in capitals (``[INST]``), or letters that may look like one."""
+
 _LINK = re.compile(r"\](?=[(\[:])")
 _SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
 """Without one of these none of the patterns above and below finds anything."""
@@ -61,6 +67,14 @@ def _visible(text: str) -> Iterator[str]:
     return (_kept(char, text[i - 1 : i], text[i + 1 : i + 2]) for i, char in enumerate(text))
 
 
+def plain_quotation(text: str) -> str:
+    """`plain` for words between marks of quotation: square brackets stay where they hold neither a role nor a token of
+    a chat format, since commands and patterns need them.
+    """
+    seen = text if text.isascii() and text.isprintable() else visible(text)
+    return _harmless(seen, bracketed=_ROLE_OR_TOKEN)
+
+
 def plain_value(text: str) -> str:
     """`plain`, and nothing that would read as the next value of the line or as one of its marks."""
     return _MARK.sub(r"\1", plain(text).replace(";", ",")).strip(", ")
@@ -90,11 +104,11 @@ def _kept(char: str, before: str, after: str) -> str:
     return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") else char
 
 
-def _harmless(text: str) -> str:
+def _harmless(text: str, bracketed: re.Pattern[str] = _BRACKETED) -> str:
     """Without the syntax of chat tokens, tags, links and code fences."""
     if not _SYNTAX.search(text):
         return " ".join(text.split())
-    line = _LINK.sub("] ", _BRACKETED.sub(r"(\1)", text.translate(_BRACKETS)))
+    line = _LINK.sub("] ", bracketed.sub(r"(\1)", text.translate(_BRACKETS)))
     return " ".join(_FENCE.sub("'", line).split())
 
 

@@ -1,13 +1,13 @@
-"""Calls as lines: ``tool: arguments -> what came back``, and calls of one tool with the same columns as a table. Pure."""
+"""Calls as lines, ``tool: arguments -> what came back``, and calls with the same columns as a table. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
-from reactor_memory.features.facts.plain_text import plain, plain_title, unforged
+from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
 from reactor_memory.features.facts.quoting.links import Change, Linked
 from reactor_memory.features.facts.quoting.log_records import Made, label_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL
@@ -99,11 +99,11 @@ def _telling(fields: Sequence[Fact]) -> Sequence[Fact]:
 
 
 def _part(fact: Fact, changed: dict[Fact, Change]) -> Part:
-    value = plain(fact.value)
+    value = plain_quotation(fact.value)
     if SEPARATOR.strip() in value or RESULT in value:
         value = f'"{value}"'
     if fact in changed:
-        value = f"{plain(changed[fact].before.value)} → {value}"
+        value = f"{plain_quotation(changed[fact].before.value)} → {value}"
     return Part(label_of(fact), value)
 
 
@@ -113,7 +113,7 @@ def _named(part: Part, name: Fact | None) -> Part:
         return part
     said = _letters(name.value)
     is_same = len(said) > 2 and said in _letters(part.value)
-    return Part(part.key, plain(name.value) if is_same else f"{part.value} ({plain(name.value)})")
+    return Part(part.key, plain_quotation(name.value) if is_same else f"{part.value} ({plain_quotation(name.value)})")
 
 
 def _letters(text: str) -> str:
@@ -121,9 +121,9 @@ def _letters(text: str) -> str:
 
 
 def _end(call: Linked[Made], lines: Sequence[Fact]) -> str:
-    quoted = SEPARATOR.join(f'"{plain(fact.value)}"' for fact in lines)
+    quoted = SEPARATOR.join(f'"{plain_quotation(fact.value)}"' for fact in lines)
     if call.comment is not None:
-        quoted = f'{MODEL}: "{plain(call.comment.fact.value)}"'
+        quoted = f'{MODEL}: "{plain_quotation(call.comment.fact.value)}"'
     later = "".join(f"{THEN}{_shortly(made, call.record)}" for made in call.after)
     return f"{quoted}{call.remark}{later}"
 
@@ -134,9 +134,9 @@ def _shortly(made: Made, maker: Made) -> str:
     said = [fact for fact in (*made.given, *made.fields, *made.lines) if fact.value not in known]
     told = [fact for fact in said if fact.value.casefold() not in _GRANTED and fact.value != made.tool]
     values = SEPARATOR.join(
-        f"{label_of(fact)}={plain(fact.value)}"
+        f"{label_of(fact)}={plain_quotation(fact.value)}"
         if label_of(fact) and not fact.key.startswith("reply.line")
-        else plain(fact.value)
+        else plain_quotation(fact.value)
         for fact in told[:MOST_FIELDS]
     )
     return f"{plain_title(made.tool)}{FAILED * made.failed}{': ' * bool(values)}{values}"
@@ -165,10 +165,9 @@ def _told(parts: Sequence[str], end: str) -> str:
 
 def _table(tool: str, columns: Columns, rows: Sequence[_Row]) -> Iterator[CallLine]:
     """The rows of a table. What all have in common stands in the title. A bare number keeps its label."""
-    given, told = columns
     same = [_same_in_all([row.given for row in rows]), _same_in_all([row.fields for row in rows])]
-    named = [[_column(key, same[side].get(at)) for at, key in enumerate(keys)] for side, keys in enumerate(columns)]
-    replies = f"{RESULT}{SEPARATOR.join(named[1])}" if told else ""
+    named = [_columns(keys, same[side]) for side, keys in enumerate(columns)]
+    replies = f"{RESULT}{SEPARATOR.join(named[1])}" if named[1] else ""
     title = unforged(_clamped(f"{plain_title(tool)} ({SEPARATOR.join(named[0])}{replies}):"))
     for row in rows:
         values = [_value(part) for at, part in enumerate(row.given) if at not in same[0]]
@@ -177,9 +176,11 @@ def _table(tool: str, columns: Columns, rows: Sequence[_Row]) -> Iterator[CallLi
         yield CallLine(_clamped(text), row.facts, row.call.record.seq, row.call.weight, title)
 
 
-def _column(key: str, value: str | None) -> str:
-    label = short_label(key) if key else "text"
-    return label if value is None else f"{label}={value}"
+def _columns(keys: Sequence[str], same: Mapping[int, str]) -> list[str]:
+    """The name of each column: short, unless two would have the same."""
+    short = [short_label(key) if key else "text" for key in keys]
+    names = [key if key and short.count(name) > 1 else name for key, name in zip(keys, short, strict=True)]
+    return [f"{name}={same[at]}" if at in same else name for at, name in enumerate(names)]
 
 
 def _value(part: Part) -> str:

@@ -63,12 +63,15 @@ _FIRST_ERROR = re.compile(
     r"|.{0,30}(?:失败|失敗|错误|エラー|オラー|오류|실패|ошибка|отказ|fehler|fehlgeschlagen|échec|erreur|fallo|falló|erro\b|hata)",
     re.IGNORECASE,
 )
+_SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]*\d[\d\s.,()+*/%^-]*"), re.compile(r"-?[\d.,]{1,20}")
+LONG_THOUGHT = 60
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
 _ERROR_LINE = re.compile(
     r"\b\w*(?:error|exception|failed|failure|fatal|denied|refused|not found|no such|cannot|conflict)\b", re.IGNORECASE
 )
 _SUMMARY_LINE = re.compile(
-    r"\d+ (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b|\b(?:total|passed|commit|created|wrote|saved|done|accuracy|score|loss|result)\b",
+    r"\d+ (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b"
+    r"|\b(?:total|passed|commit|created|wrote|saved|done|accuracy|score|loss|result)\b",
     re.IGNORECASE,
 )
 _METRIC = re.compile(r"[\w %./-]{2,40}\s*[:=]\s*-?\d[\d.,]*\s*\S{0,6}$")
@@ -107,17 +110,13 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
 
 
 def _only_thinks(exchange: _Exchange) -> bool:
-    """A note of the model to itself, or a sum: long prose in and nothing, or the same, or a bare number out."""
+    """A note of the model to itself, long prose in and nothing or the same out; or a sum, numbers in and one out."""
     said = " ".join(leaf.text for leaf in leaves(arguments_of(exchange.call.arguments)))
     told = exchange.result.content.strip() if exchange.result else None
-    if told is None:
+    if told is None or decode(told) is not None:
         return False
-    return (
-        len(said) > 60
-        and (not told or told in said)
-        or bool(said)
-        and re.fullmatch(r"-?[\d.,]{1,20}", told) is not None
-    )
+    is_sum = _SUM.fullmatch(said) is not None and _NUMBER.fullmatch(told) is not None
+    return is_sum or (len(said) > LONG_THOUGHT and (not told or told in said))
 
 
 def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
@@ -199,9 +198,9 @@ def is_failed(result: Message | None) -> bool:
 
 def _fields_fail(record: Mapping[str, object]) -> bool:
     fields = {str(key).lower(): value for key, value in record.items()}
-    if any(leaf_or_size(fields[key]).lower() in _NEGATED for key in _SUCCESS_FIELDS if key in fields):
+    if any(_leaf_or_size(fields[key]).lower() in _NEGATED for key in _SUCCESS_FIELDS if key in fields):
         return True
-    if any(leaf_or_size(fields[key]).lower() not in _EMPTY for key in _ERROR_FIELDS if key in fields):
+    if any(_leaf_or_size(fields[key]).lower() not in _EMPTY for key in _ERROR_FIELDS if key in fields):
         return True
     if any(fields.get(key) in (True, "true") for key in ("is_error", "iserror", "failed")):
         return True
@@ -213,7 +212,7 @@ def _fields_fail(record: Mapping[str, object]) -> bool:
     return any(each in _FAILING or re.fullmatch(r"[45]\d\d", each) for each in told)
 
 
-def leaf_or_size(value: object) -> str:
+def _leaf_or_size(value: object) -> str:
     """A scalar as text; of anything else how it begins, empty or not."""
     if isinstance(value, (Mapping, list)):
         return "[]" if not value else "some"

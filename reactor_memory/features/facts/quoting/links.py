@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
 from reactor_memory.features.facts.quoting.language_packs import is_courtesy, takes_back
@@ -129,7 +130,7 @@ def _is_short(each: Said) -> bool:
 def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
     """Short statements of a user with the question of the message right before."""
     found: dict[int, Said] = {}
-    for before, each in zip(said, said[1:], strict=False):
+    for before, each in pairwise(said):
         if (
             each.is_users
             and _is_short(each)

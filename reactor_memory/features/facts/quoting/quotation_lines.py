@@ -6,13 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple, TypeAlias
 
-from reactor_memory.features.facts.plain_text import plain, plain_title, unforged
-from reactor_memory.features.facts.quoting.coverage import Candidate, told_values
+from msgspec.structs import replace
+
+from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
 from reactor_memory.features.facts.quoting.call_lines import call_lines
+from reactor_memory.features.facts.quoting.coverage import Candidate, told_values
 from reactor_memory.features.facts.quoting.language_packs import days_meant, takes_back
 from reactor_memory.features.facts.quoting.links import Linked, linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
@@ -24,6 +26,9 @@ from reactor_memory.text.caches import memo
 from reactor_memory.text.words import MONTHS
 
 Count: TypeAlias = Callable[[str], int]
+
+STAYS = 1.25
+"""What is shown is worth so much more than what is not: it is left out only for something much better."""
 
 ABOVE = 1e-9
 """A heading is worth so much more than the best line below it: it goes only with all of them."""
@@ -90,11 +95,12 @@ def _drafts(facts: Sequence[Fact]) -> Iterator[_Draft]:
 
 def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
     said = each.record
-    text = f"{_speaker(said, has_names=has_names)}{_quoted(said)}"
+    speaker = _speaker(said, has_names=has_names)
+    text = f"{speaker}{_quoted(said)}"
     for other in each.then:
         text += f" (taken back: {_quoted(other)})" if takes_back(other.fact.value) else f" then {_quoted(other)}"
     if each.question is not None:
-        text = f'{_speaker(said, has_names=has_names)}(to "{plain(each.question.fact.value)}") {_quoted(said)}'
+        text = f'{speaker}(to "{plain_quotation(each.question.fact.value)}") {_quoted(said)}'
     text += each.remark
     sources = (said, *each.then, *((each.question,) if each.question else ()))
     return _Draft(
@@ -118,7 +124,7 @@ def _speaker(said: Said, *, has_names: bool) -> str:
 
 
 def _quoted(said: Said) -> str:
-    text = plain(said.fact.value)
+    text = plain_quotation(said.fact.value)
     mark = " …" if said.stance == "cut" else ""
     days = days_meant(said.fact.value, said.day) if said.day and said.stance != "pasted" else ()
     return f'"{text}{mark}"{" (" * bool(days)}{", ".join(days)}{")" * bool(days)}'
@@ -155,3 +161,15 @@ def _under_headings(lines: Sequence[QuotationLine], headings: Sequence[str], cou
 def _day(day: date, newest: int) -> str:
     year = f" {day.year}" if day.year != newest else ""
     return f"{day.day} {MONTHS[day.month - 1].capitalize()}{year}:"
+
+
+def kept_longer(lines: Sequence[BlockLine], shown: Iterable[BlockLine]) -> Sequence[BlockLine]:
+    """The lines, those worth more that are shown already: they stay unless others say much more."""
+    known = {line.text for line in shown}
+    return [replace(line, value=line.value * STAYS) if line.text in known else line for line in lines]
+
+
+def without_bare_headings(lines: Sequence[BlockLine]) -> list[BlockLine]:
+    """The lines without the headings, made from no message, under which nothing stands."""
+    below = [*lines[1:], None]
+    return [each for each, after in zip(lines, below, strict=True) if each.source_seqs or (after and after.source_seqs)]

@@ -121,7 +121,7 @@ def _without_most_pasted(clauses: Sequence[_Clause]) -> Sequence[_Clause]:
 
 
 def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
-    """The sentences of all lines. A fenced block of the model is code that a file holds by now; of a person, a paste."""
+    """The sentences of all lines. What the model fences is code that a file holds by now; what a person does, a paste."""
     fenced = led_in = False
     start = 0
     for line in content.splitlines(keepends=True):
