@@ -33,6 +33,15 @@ def cut(text: str, length: int) -> str:
     return text[: border_before(text, length)]
 
 
+def cut_at_word(text: str, length: int) -> str:
+    """`cut`, and not inside a word, unless half of the text would go. White space is collapsed before."""
+    text = " ".join(text.split())
+    if len(text) <= length:
+        return text
+    words = text[: length + 1]
+    return cut(words.rsplit(" ", 1)[0] if " " in words[length // 2 :] else words, length).rstrip()
+
+
 def border_before(text: str, place: int) -> int:
     """The last place up to `place` where `text` can be cut."""
     if place <= 0 or place >= len(text):

@@ -22,7 +22,7 @@ _BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹�
 _TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
 _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
 _ROLE_OR_TOKEN = re.compile(
-    r"\[([ /|]*(?:[A-Z_ ]{3,}|[^\x00-\x7f\[\]]{1,40}"
+    r"\[([ /|]{0,4}(?:[A-Z][A-Z_ ]{2,40}|[^\x00-\x7f\[\]]{1,40}"
     r"|(?i:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?)\b[^\[\]]{0,30}))\]"
 )
 """In brackets: a role, a word in capitals (``[INST]``), or letters that may look like one."""

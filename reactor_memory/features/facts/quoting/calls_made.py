@@ -15,7 +15,7 @@ from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallR
 from reactor_memory.features.facts.summarizers.lexicon import READ_VERBS
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact
-from reactor_memory.text.borders import cut
+from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
 
 MOST_ARGUMENTS = 24
@@ -63,18 +63,18 @@ _FIRST_ERROR = re.compile(
     r"|.{0,30}(?:失败|失敗|错误|エラー|オラー|오류|실패|ошибка|отказ|fehler|fehlgeschlagen|échec|erreur|fallo|falló|erro\b|hata)",
     re.IGNORECASE,
 )
-_SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]*\d[\d\s.,()+*/%^-]*"), re.compile(r"-?[\d.,]{1,20}")
+_SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]{1,200}"), re.compile(r"-?[\d.,]{1,20}")
 LONG_THOUGHT = 60
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
 _ERROR_LINE = re.compile(
     r"\b\w*(?:error|exception|failed|failure|fatal|denied|refused|not found|no such|cannot|conflict)\b", re.IGNORECASE
 )
 _SUMMARY_LINE = re.compile(
-    r"\d+ (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b"
+    r"(?<!\d)\d{1,9} (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b"
     r"|\b(?:total|passed|commit|created|wrote|saved|done|accuracy|score|loss|result)\b",
     re.IGNORECASE,
 )
-_METRIC = re.compile(r"[\w %./-]{2,40}\s*[:=]\s*-?\d[\d.,]*\s*\S{0,6}$")
+_METRIC = re.compile(r"[\w %./-]{2,40}[:=] ?-?\d[\d.,]{0,20} ?\S{0,6}$")
 
 
 class _Exchange(NamedTuple):
@@ -128,7 +128,7 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
         yield Fact(
             anchor=anchor,
             key=f"call.{role}.{clean_key(leaf.path or 'text')}",
-            value=_shortened(leaf.text, LONGEST_ARGUMENT),
+            value=cut_at_word(leaf.text, LONGEST_ARGUMENT),
             source_seq=exchange.seq,
             said_by="assistant",
             salience=salience,
@@ -227,7 +227,7 @@ def _reply(result: Message, given: set[str], role: CallRole, later: str) -> Iter
         if len(new) > MOST_FIELDS or (role == "read" and _count(decode(result.content[:MOST_READ])) > 1):
             new = [leaf for leaf in new if _is_used(leaf.text, later)]
         for leaf in new[:MOST_FIELDS]:
-            yield f"field.{clean_key(leaf.path or 'text')}", _shortened(leaf.text, LONGEST_ARGUMENT)
+            yield f"field.{clean_key(leaf.path or 'text')}", cut_at_word(leaf.text, LONGEST_ARGUMENT)
     elif result.content.strip() not in ("", "[]", "{}"):
         for number, line in enumerate(_lines(result.content, later), start=1):
             yield f"line.{number}", line
@@ -243,7 +243,7 @@ def _lines(content: str, later: str) -> Iterator[str]:
         worth = {line: _line_worth(line, place, len(lines), later) for place, line in enumerate(lines)}
         best = sorted((line for line in worth if worth[line]), key=lambda line: -worth[line])[: MOST_LINES - 2]
         lines = [line for line in dict.fromkeys(lines) if line in best]
-    yield from (_shortened(line, LONGEST_LINE) for line in lines)
+    yield from (cut_at_word(line, LONGEST_LINE) for line in lines)
 
 
 def _line_worth(line: str, place: int, count: int, later: str) -> float:
@@ -265,11 +265,3 @@ def _later_words(messages: Sequence[Message], exchange: _Exchange) -> str:
 def _is_used(value: str, later: str) -> bool:
     folded = value.casefold().strip(" .,;:()")
     return len(folded) >= SHORTEST_USED and folded in later
-
-
-def _shortened(text: str, limit: int) -> str:
-    text = " ".join(text.split())
-    if len(text) <= limit:
-        return text
-    short = text[: limit + 1]
-    return cut(short.rsplit(" ", 1)[0] if " " in short[limit // 2 :] else short, limit).rstrip()

@@ -20,9 +20,9 @@ MOST_WORDS = 6
 
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
-_QUOTED = re.compile('"[^"]*"|“[^”]*”|„[^“]*“|«[^»]*»|「[^」]*」|『[^』]*』|‘[^’]*’')
-_TITLE = re.compile(r"[^\W\d_a-z]\w*\s+(?:[Ii]s\s+)?[^\W\d_a-z]")
-"""A word and the next, both with a capital: a title or a name."""
+_QUOTED = re.compile(
+    '"[^"]{0,300}"|“[^”]{0,300}”|„[^“]{0,300}“|«[^»]{0,300}»|「[^」]{0,300}」|『[^』]{0,300}』|‘[^’]{0,300}’'
+)
 
 
 class LanguagePack(Value, frozen=True, kw_only=True):
@@ -107,6 +107,6 @@ def _bordered(phrase: str) -> re.Pattern[str]:
 
 
 def _is_title(text: str, stop: int) -> bool:
-    """Whether the word that ends at `stop` begins a title."""
+    """Whether the word that ends at `stop` begins a title or a name: it and one of the next two have capitals."""
     start = text.rfind(" ", 0, stop) + 1
-    return _TITLE.match(text, start) is not None
+    return text[start : start + 1].isupper() and any(word[:1].isupper() for word in text[stop:].split()[:2])

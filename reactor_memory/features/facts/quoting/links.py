@@ -127,6 +127,13 @@ def _is_short(each: Said) -> bool:
     return len(text) <= SHORT_CHARACTERS and len(text.split()) <= SHORT_WORDS
 
 
+def _needs_more(each: Said) -> bool:
+    """Whether short words say little alone: they take back, bear a number, or have no rare word."""
+    text = each.fact.value
+    rare = (term for term, worth in weighed_terms(text).items() if worth >= STRONG)
+    return _is_short(each) and (takes_back(text) or any(map(str.isdigit, text)) or not any(rare))
+
+
 def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
     """Short statements of a user with the question of the message right before."""
     found: dict[int, Said] = {}
@@ -156,7 +163,7 @@ def _follow_ups(said: Sequence[Said], times: Counter[str]) -> Mapping[int, tuple
         says_nothing = times[_letters(each)] >= OFTEN or is_courtesy(each.fact.value)
         if says_nothing and not takes_back(each.fact.value):
             continue
-        is_bare = each.stance == "own" and _is_short(each) and id(each) not in answered
+        is_bare = each.stance == "own" and _needs_more(each) and id(each) not in answered
         if before and is_bare and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:

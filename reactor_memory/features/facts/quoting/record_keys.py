@@ -27,12 +27,12 @@ NO_ARGUMENT = "tool"
 _KEY = re.compile(
     rf"quote\.(?:{'|'.join(get_args(Stance))})\.\d+|call\.(?:{'|'.join(get_args(CallRole))})\.|reply\.(?:field|line)\."
 )
-_ANCHOR = re.compile(r"(?P<name>.*) #(?P<seq>\d+)(?:\.(?P<place>\d+))?$", re.DOTALL)
+_NUMBER = re.compile(r"(\d+)(?:\.\d+)?")
 
 
 def is_quoting(fact: Fact) -> bool:
     """Whether the reader that quotes made the fact."""
-    return _KEY.match(fact.key) is not None and _ANCHOR.match(fact.anchor) is not None
+    return _KEY.match(fact.key) is not None and name_and_seq(fact.anchor)[1] > 0
 
 
 def is_call(fact: Fact) -> bool:
@@ -45,5 +45,6 @@ def anchor_of(name: str, seq: int, place: int = 1) -> str:
 
 
 def name_and_seq(anchor: str) -> tuple[str, int]:
-    found = _ANCHOR.match(anchor)
-    return (found["name"], int(found["seq"])) if found else (anchor, 0)
+    name, _, number = anchor.rpartition(" #")
+    found = _NUMBER.fullmatch(number)
+    return (name, int(found[1])) if found else (anchor, 0)

@@ -15,7 +15,7 @@ from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, USE
 from reactor_memory.features.facts.quoting.term_worth import worth_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
-from reactor_memory.text.borders import cut
+from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.relative_dates import day_of, key_said_on
 
 WHOLE = 200
@@ -34,8 +34,6 @@ MOST_SALIENCE = 90
 SHORTEST_CLAUSE = 12
 """A shorter sentence (``Ok.``, ``No. 5``) is read with its neighbour."""
 
-LONG_LINE = 400
-
 CODE_SHARE = 0.18
 """A line of which so many characters are neither letters, digits nor spaces is code or data."""
 
@@ -46,7 +44,7 @@ _END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])[」』”
 _QUESTION = re.compile(r"[?？؟;՞][\"'”’»)\]」』*_\s]*$")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _PASTED_LINE = re.compile(
-    r"\s*(?:>|\||[-=_*]{3,}\s*$|[A-Za-z-]{2,12}: .*@|\d{1,2}:\d\d(?::\d\d)?\s|\d{4}-\d\d-\d\d[T ]\d\d:|at \S+\()"
+    r"(?:>|\||[-=_*]{3,80}$|[A-Za-z-]{2,12}: [^@]{0,80}@|\d{1,2}:\d\d(?::\d\d)?\s|\d{4}-\d\d-\d\d[T ]\d\d:|at \S+\()"
 )
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _NAMELESS = {"user": USER, "system": NOTICE}
@@ -77,7 +75,7 @@ def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
         yield Fact(
             anchor=anchor_of(_one_line(speaker), seq),
             key=_key(stance, number, message),
-            value=cut(clause.text, LONGEST).rstrip() if stance == "cut" else clause.text,
+            value=cut_at_word(clause.text, LONGEST) if stance == "cut" else clause.text,
             source_seq=seq,
             span=(clause.start, clause.start + len(clause.text)),
             said_by=message.role,
@@ -121,7 +119,7 @@ def _without_most_pasted(clauses: Sequence[_Clause]) -> Sequence[_Clause]:
 
 
 def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
-    """The sentences of all lines. What the model fences is code that a file holds by now; what a person does, a paste."""
+    """The sentences of all lines. What the model fences is code of a file; what a person fences was pasted."""
     fenced = led_in = False
     start = 0
     for line in content.splitlines(keepends=True):
@@ -129,7 +127,7 @@ def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
         if _FENCE.match(line):
             fenced = not fenced
         elif line.strip() and (is_user or not (fenced or _is_code(line))):
-            is_pasted = fenced or led_in or len(line) > LONG_LINE or _is_code(line)
+            is_pasted = fenced or led_in or _is_code(line)
             pieces = [_Clause(line.strip(), begin, True)] if is_pasted else _pieces(line, begin)
             yield from pieces
             led_in = led_in or (is_user and _LEADS_IN.search(line) is not None)
@@ -140,7 +138,7 @@ def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
 def _is_code(line: str) -> bool:
     bare = line.strip()
     signs = sum(not (c.isalnum() or c.isspace() or unicodedata.category(c)[0] == "M") for c in bare)
-    return _PASTED_LINE.match(line) is not None or (len(bare) > SHORTEST_CLAUSE and signs > CODE_SHARE * len(bare))
+    return _PASTED_LINE.match(bare) is not None or (len(bare) > SHORTEST_CLAUSE and signs > CODE_SHARE * len(bare))
 
 
 def _pieces(line: str, begin: int) -> Iterator[_Clause]:
