@@ -17,6 +17,9 @@ BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
     ("reactor_memory.evaluation.probes", "_occurrences"): [("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")],
     ("reactor_memory.features.facts.evidence", "_compiled"): [("match", r"(?<!\w)(?<!\d[-.,:/])"), ("match", "")],
     ("reactor_memory.features.facts.evidence", "_matches"): [("search", r"\s+".join("1a1a2")), ("search", "a")],
+    ("reactor_memory.features.facts.quoting.language_packs", "_bordered"): [
+        ("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")
+    ],
     ("reactor_memory.features.facts.summarizers.lexicon", "_phrases"): [],  # what it makes are constants
     ("reactor_memory.text.analyzer", "_between_function_words"): [("search", "という|から|だ|と")],
     ("reactor_memory.text.languages", ""): [],  # constants in a table

@@ -65,7 +65,7 @@ def takes_back(text: str) -> bool:
     words = _WORD.findall(_folded(text))
     said = " ".join(words)
     return 0 < len(words) <= MOST_WORDS and any(
-        said == phrase or said.startswith(phrase if _UNSPACED.match(phrase) else f"{phrase} ")
+        said == phrase or (_UNSPACED.match(phrase) is None and said.startswith(f"{phrase} "))
         for pack in language_packs().values()
         for phrase in pack.takes_back
     )

@@ -205,11 +205,14 @@ def _is_done(terms: frozenset[str], seq: int, made: Sequence[Made]) -> bool:
 
 
 def _replaced(said: Sequence[Said]) -> frozenset[int]:
-    """Statements that the same speaker made again later in about the same words with other numbers."""
+    """Statements that the same speaker made again later in about the same words with other numbers. Many that differ
+    in nothing but their numbers are a series.
+    """
     found: set[int] = set()
     about: defaultdict[tuple[str, str], list[Said]] = defaultdict(list)
+    series = Counter(_shape(each) for each in said)
     for each in said:
-        if each.stance != "own":
+        if each.stance != "own" or series[_shape(each)] >= OFTEN:
             continue
         words, numbers = _words_and_numbers(each)
         older = {id(o): o for word in words for o in about[each.name, word][-8:]}
@@ -221,6 +224,10 @@ def _replaced(said: Sequence[Said]) -> frozenset[int]:
         for word in words:
             about[each.name, word].append(each)
     return frozenset(found)
+
+
+def _shape(each: Said) -> str:
+    return each.name + "".join(filter(str.isalpha, each.fact.value))
 
 
 def _words_and_numbers(each: Said) -> tuple[frozenset[str], frozenset[str]]:

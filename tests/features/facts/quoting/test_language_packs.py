@@ -1,0 +1,74 @@
+"""What packs know of languages: dates that were meant, polite words, words that take back."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from reactor_memory.features.facts.quoting.language_packs import days_meant, is_courtesy, language_packs, takes_back
+
+TUESDAY = date(2026, 5, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("I see the doctor the day after tomorrow.", "2026-05-14"),
+        ("The boiler broke the day before yesterday.", "2026-05-10"),
+        ("Übermorgen kommt der Schornsteinfeger.", "2026-05-14"),
+        ("Pasado mañana me operan la rodilla.", "2026-05-14"),
+        ("On se voit après-demain.", "2026-05-14"),
+        ("Depois de amanhã chega a carga.", "2026-05-14"),
+        ("Послезавтра защита диплома.", "2026-05-14"),
+        ("后天下午我去办护照。", "2026-05-14"),
+        ("あさって引っ越し業者が来ます。", "2026-05-14"),
+        ("모레 이사해요.", "2026-05-14"),
+        ("Öbür gün taşınıyoruz.", "2026-05-14"),
+        ("سأسافر بعد غد", "2026-05-14"),
+        ("I call tomorrow.", "13 May 2026"),
+    ],
+)
+def test_a_relative_time_has_its_date(text: str, meant: str) -> None:
+    assert days_meant(text, TUESDAY) == (meant,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'I watched "Tomorrow Is Another Day" and liked it.',
+        'She wrote in March: "I arrive tomorrow with the sleeper."',
+        "Yesterday Is Here is the name of the bar.",
+        "Er las «Morgen war Krieg» und schlief ein.",
+        "彼女は「明日来る」と書いた。",
+    ],
+)
+def test_titles_and_quoted_words_have_no_date(text: str) -> None:
+    assert days_meant(text, TUESDAY) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["Thanks a lot!", "Ja, danke.", "好的，谢谢", "Спасибо большое", "네 감사합니다", "Sí, gracias"]
+)
+def test_polite_words_say_nothing(text: str) -> None:
+    assert is_courtesy(text)
+
+
+@pytest.mark.parametrize("text", ["Thanks, at 8.", "Ja, mit Milch.", "好的，八点", "No nuts!", "Sí, dos"])
+def test_words_that_say_something_are_not_only_polite(text: str) -> None:
+    assert not is_courtesy(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Cancel the subscription of my mother, please, and the paper too", "I scrap cars.", "算了一下，一共十二个人"],
+)
+def test_what_only_sounds_like_it_takes_nothing_back(text: str) -> None:
+    assert not takes_back(text)
+
+
+def test_every_pack_is_whole() -> None:
+    for pack in language_packs().values():
+        assert pack.courtesy
+        assert pack.takes_back
+        assert pack.days

@@ -1,0 +1,97 @@
+"""What follows, answers, repeats and corrects what: in any language, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.features.facts.quoting.reading import lines, one, read, says, user
+
+
+@pytest.mark.parametrize(
+    ("said", "back"),
+    [
+        ("Book a court at Halden for Thursday.", "Scrap that."),
+        ("Ich habe ein Weingut in Istrien gekauft.", "War nur ein Scherz!"),
+        ("Pide dieciocho sillas plegables.", "Anúlalo."),
+        ("帮我订四张去杭州的车票。", "算了"),
+        ("Закажи столик у окна на субботу.", "Отмени."),
+        ("窓側の席を予約して。", "やっぱりやめ"),
+    ],
+)
+def test_what_was_taken_back_is_never_told_without_that(said: str, back: str) -> None:
+    assert f'"{said}" (taken back: "{back}")' in lines(user(said), says("OK."), user(back), says("OK."))
+
+
+@pytest.mark.parametrize(
+    ("said", "correction"),
+    [
+        ("The rehearsal starts at 7.", "Sorry, at 8."),
+        ("Der Zug fährt von Gleis 9.", "Nein, 12."),
+        ("我们一共六个人", "七个人 7"),
+        ("La cena es a las 21.", "perdón, a las 22"),
+        ("Toplam 73 koli oldu.", "pardon 74"),
+    ],
+)
+def test_a_correction_in_a_word_stands_with_what_it_corrects(said: str, correction: str) -> None:
+    line = one(user(said), says("Noted."), user(correction), about=said)
+    assert line == f'"{said}" then "{correction}"'
+
+
+@pytest.mark.parametrize("words", ["I'm vegan.", "Soy celíaco.", "Я левша", "알레르기 있어요", "Ich bin Vegetarier."])
+def test_short_words_that_say_something_stand_alone(words: str) -> None:
+    assert f'"{words}"' in lines(user("We are planning a dinner for the whole team."), says("Nice."), user(words))
+
+
+def test_an_answer_stands_with_its_question() -> None:
+    line = one(user("Book a seat."), says("Aisle or window?"), user("window"), about='"window"')
+    assert line == '(to "Aisle or window?") "window"'
+
+
+def test_a_question_of_the_user_is_no_answer() -> None:
+    told = lines(user("Is my dentist in Sorrel Road?"), says("I do not know."))
+    assert '"Is my dentist in Sorrel Road?"' in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The budget for the kitchen is 4200 euros.", "The budget for the kitchen is 5100 euros now."),
+        ("Das Konzert in der Stadthalle beginnt um 19 Uhr.", "Das Konzert in der Stadthalle beginnt erst um 20 Uhr."),
+        ("El depósito de la furgoneta son 300 euros.", "El depósito de la furgoneta son 250 euros."),
+    ],
+)
+def test_a_statement_made_again_with_other_numbers_marks_the_older(old: str, new: str) -> None:
+    told = lines(user(old), says("Noted."), user(new), says("Noted."))
+    assert f'"{old}" (told otherwise later)' in told
+    assert f'"{new}"' in told
+
+
+@pytest.mark.parametrize(
+    ("one_of_a_kind", "another"),
+    [
+        ("My sister Ida lives in Oslo.", "My sister Maja lives in Bern."),
+        ("Unser Hund Rex ist 4.", "Unsere Katze Mia frisst nur Fisch."),
+        ("My brother is a baker in Turku.", "My brother is a pilot in Oulu."),
+    ],
+)
+def test_two_of_a_kind_stand_side_by_side(one_of_a_kind: str, another: str) -> None:
+    told = lines(user(one_of_a_kind), says("Nice."), user(another), says("Nice."))
+    assert f'"{one_of_a_kind}"' in told
+    assert f'"{another}"' in told
+
+
+def test_what_two_people_say_in_the_same_words_does_not_correct_the_other() -> None:
+    told = lines(user("My budget is 400 euros a month.", "Ann"), user("My budget is 900 euros a month.", "Ben"))
+    assert not any("otherwise" in line for line in told)
+
+
+def test_the_same_words_are_told_once() -> None:
+    rule = "Answer in French and sign every mail with the full name."
+    asks = [m for n in range(4) for m in (user(rule), says(f"Answer number {n} of the day."))]
+    assert sum(rule in line for line in lines(*asks)) == 1
+
+
+def test_links_are_drawn_from_what_is_kept() -> None:
+    facts = read([user("Book a court at Halden."), says("OK."), user("Scrap that.")])
+    assert {fact.key.split(".")[0] for fact in facts} == {"quote"}
+    assert all("taken back" not in fact.value for fact in facts)

@@ -1,0 +1,103 @@
+"""The reader that quotes, through the public surface: shown, explained, retracted, erased, chosen by a setting."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from reactor_memory import Memory, open_memory
+from reactor_memory.features.facts.quoting.record_keys import is_quoting
+from reactor_memory.wiring.settings import Settings
+from tests.features.facts.quoting.reading import calls, result, says, user
+
+pytestmark = pytest.mark.anyio
+
+BUDGET = 900
+TURNS = [
+    [user("I can't eat hazelnuts.", "Odile"), says("Noted.")],
+    [user("Book the ferry to Hvar.", "Tamsin"), calls(("c1", "book_ferry", {"to": "Hvar", "seats": 4}))],
+    [result({"ref": "FE-771"}), says("It is booked.")],
+    *([user(f"What about kites, number {n}?"), says(f"Kites {n} fly high in the wind.")] for n in range(40)),
+]
+"""A conversation whose beginning leaves the window."""
+
+
+@asynccontextmanager
+async def told(reader: str = "quotes") -> AsyncIterator[Memory]:
+    async with open_memory(Settings(store={"url": "memory://"}, summary={"reader": reader})) as memory:
+        for turn in TURNS:
+            await memory.save_history("s", turn, user_id="u")
+        await memory.drain()
+        yield memory
+
+
+async def shown(memory: Memory) -> str:
+    context = await memory.load_history("s", user_id="u", budget=BUDGET)
+    memories = [message.content or "" for message in context.messages if message.role == "system"]
+    return "\n".join(memories)
+
+
+async def test_a_context_shows_who_said_what_and_what_was_done() -> None:
+    async with told() as memory:
+        lines = (await shown(memory)).splitlines()
+        assert 'Odile: "I can\'t eat hazelnuts."' in lines
+        assert any(line.startswith("book_ferry: ") and "Hvar" in line and "FE-771" in line for line in lines)
+        assert not any(line.startswith("Tamsin") and "hazelnut" in line for line in lines)
+
+
+async def test_the_default_reads_facts() -> None:
+    assert Settings().summary.reader == "facts"
+    async with told("facts") as memory:
+        assert all(not fact.key.startswith("quote.") for fact in await memory.facts.list("s", user_id="u"))
+
+
+async def test_a_retracted_statement_is_not_shown() -> None:
+    async with told() as memory:
+        (fact,) = [each for each in await memory.facts.list("s", user_id="u") if "hazelnuts" in each.value]
+        await memory.facts.retract("s", fact=(fact.anchor, fact.key), user_id="u")
+        assert "hazelnuts" not in await shown(memory)
+
+
+async def test_a_corrected_argument_is_shown_in_its_call() -> None:
+    async with told() as memory:
+        (fact,) = [each for each in await memory.facts.list("s", user_id="u") if each.value == "Hvar"]
+        await memory.facts.correct("s", fact=(fact.anchor, fact.key), value="Vis", user_id="u")
+        memories = await shown(memory)
+        assert "book_ferry: Vis" in memories or "to=Vis" in memories
+        assert not any("Hvar" in line for line in memories.splitlines() if line.startswith("book_ferry"))
+
+
+async def test_an_erased_message_leaves_no_line() -> None:
+    async with told() as memory:
+        await memory.erasure.erase("s", seq=1, user_id="u")
+        await memory.drain()
+        assert "hazelnuts" not in await shown(memory)
+        assert all("hazelnuts" not in fact.value for fact in await memory.facts.list("s", user_id="u"))
+
+
+async def test_each_shown_line_names_the_messages_it_was_made_from() -> None:
+    async with told() as memory:
+        explained = await memory.explain("s", user_id="u", budget=BUDGET)
+        (line,) = [line for line in explained.lines if "hazelnuts" in line.text and line.kept]
+        assert line.sources == (1,)
+
+
+async def test_a_session_read_otherwise_is_read_anew_by_a_rebuild(tmp_path: Path) -> None:
+    store = {"url": f"sqlite:///{tmp_path / 'memory.db'}"}
+    async with open_memory(Settings(store=store)) as memory:
+        for turn in TURNS:
+            await memory.save_history("s", turn, user_id="u")
+        await memory.drain()
+    async with open_memory(Settings(store=store, summary={"reader": "quotes"})) as memory:
+        assert not any(map(is_quoting, await memory.facts.list("s", user_id="u")))
+        await memory.facts.rebuild("s", user_id="u")
+        await memory.drain()
+        assert all(map(is_quoting, await memory.facts.list("s", user_id="u")))
+
+
+def test_another_reader_is_refused_by_name() -> None:
+    with pytest.raises(Exception, match=r"summary\.reader"):
+        Settings(summary={"reader": "poems"})
