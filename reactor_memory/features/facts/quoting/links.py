@@ -15,13 +15,14 @@ from reactor_memory.features.facts.quoting.language_packs import is_courtesy, ta
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.asking import asks
 
 T = TypeVar("T", Said, Made)
 
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 1.0
 USER, CLOSING, MODEL = 1.0, 0.4, 0.15
 AGREED, AGREED_AND_DONE = 1.6, 0.3
-ASKED, PASTED, REPLACED, BOILERPLATE = 0.4, 0.5, 0.25, 0.1
+ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 0.8, 0.4, 0.5, 0.25, 0.1
 """The weights of records. `DONE`: a call that did something and answered with a record; in text: with prose, which
 tools answer that are called often. `AGREED`: what the model read back and the user accepted.
 """
@@ -89,14 +90,16 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     first = {_letters(each): place for place, each in reversed(list(enumerate(said)))}
     replaced = _replaced(said)
     questions, glued = _answers(said), _follow_ups(said, times)
-    hidden = {id(other) for others in glued.values() for other in others}
+    asked = _answered(said, questions)
+    questions = {**questions, **asked}
+    hidden = {id(other) for others in (*glued.values(), asked.values()) for other in others}
     agreed = _read_backs(said, made)
     for place, each in enumerate(said):
         words = _letters(each)
         is_often = times[words] >= OFTEN
         if id(each) in hidden or place != (first if is_often and each.is_users else last)[words]:
             continue
-        weight = agreed.get(id(each)) or _weight(each, said, place)
+        weight = agreed.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, said, place))
         if is_often or is_courtesy(each.fact.value):
             weight *= BOILERPLATE
         if id(each) in replaced:
@@ -146,6 +149,21 @@ def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
             and each.seq - before.seq <= 2
         ):
             found[id(each)] = before
+    return found
+
+
+def _answered(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping[int, Said]:
+    """What the model says last in a turn, with the question of the user that began it. Each question has one answer."""
+    found: dict[int, Said] = {}
+    question: Said | None = None
+    for place, each in enumerate(said):
+        if each.is_users:
+            question = each if id(each) not in answers and asks(each.fact.value) else None
+        elif question is not None and each.stance in ("own", "cut"):
+            after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
+            if after is None or after.is_users:
+                found[id(each)] = question
+                question = None
     return found
 
 

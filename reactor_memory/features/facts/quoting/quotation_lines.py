@@ -171,5 +171,6 @@ def kept_longer(lines: Sequence[BlockLine], shown: Iterable[BlockLine]) -> Seque
 
 def without_bare_headings(lines: Sequence[BlockLine]) -> list[BlockLine]:
     """The lines without the headings, made from no message, under which nothing stands."""
-    below = [*lines[1:], None]
-    return [each for each, after in zip(lines, below, strict=True) if each.source_seqs or (after and after.source_seqs)]
+    below = (*lines[1:], None)
+    pairs = zip(lines, below, strict=False)
+    return [each for each, after in pairs if each.source_seqs or (after is not None and after.source_seqs)]
