@@ -168,11 +168,12 @@ def _table(tool: str, columns: Columns, rows: Sequence[_Row]) -> Iterator[CallLi
     same = [_same_in_all([row.given for row in rows]), _same_in_all([row.fields for row in rows])]
     named = [_columns(keys, same[side]) for side, keys in enumerate(columns)]
     replies = f"{RESULT}{SEPARATOR.join(named[1])}" if named[1] else ""
-    title = unforged(_clamped(f"{plain_title(tool)} ({SEPARATOR.join(named[0])}{replies}):"))
+    end = rows[0].end if len({row.end for row in rows}) == 1 else ""
+    title = unforged(_clamped(f"{plain_title(tool)} ({SEPARATOR.join(named[0])}{replies}{end}):"))
     for row in rows:
         values = [_value(part) for at, part in enumerate(row.given) if at not in same[0]]
         fields = [_value(part) for at, part in enumerate(row.fields) if at not in same[1]]
-        text = ROW + SEPARATOR.join(values) + _told(fields, row.end)
+        text = ROW + SEPARATOR.join(values) + _told(fields, "" if end else row.end)
         yield CallLine(_clamped(text), row.facts, row.call.record.seq, row.call.weight, title)
 
 

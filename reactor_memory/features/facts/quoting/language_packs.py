@@ -28,6 +28,7 @@ _QUOTED = re.compile(
 class LanguagePack(Value, frozen=True, kw_only=True):
     courtesy: frozenset[str]
     takes_back: tuple[str, ...]
+    corrects: tuple[str, ...]
     days: Mapping[str, int]
 
 
@@ -41,9 +42,14 @@ def _pack(values: Mapping[str, str]) -> LanguagePack:
     days = (each.replace("_", " ").rsplit("=", 1) for each in values["days"].split())
     return LanguagePack(
         courtesy=frozenset(map(_folded, values["courtesy"].split())),
-        takes_back=tuple(_folded(each.replace("_", " ")) for each in values["takes_back"].split()),
+        takes_back=_phrases_of(values["takes_back"]),
+        corrects=_phrases_of(values["corrects"]),
         days={_folded(phrase): int(away) for phrase, away in days},
     )
+
+
+def _phrases_of(text: str) -> tuple[str, ...]:
+    return tuple(_folded(each.replace("_", " ")) for each in text.split())
 
 
 def _folded(text: str) -> str:
@@ -68,6 +74,18 @@ def takes_back(text: str) -> bool:
         said == phrase or (_UNSPACED.match(phrase) is None and said.startswith(f"{phrase} "))
         for pack in language_packs().values()
         for phrase in pack.takes_back
+    )
+
+
+@memo(maxsize=8192)
+def corrects(text: str) -> bool:
+    """Whether a short statement gives another number for what was said before it."""
+    words = _WORD.findall(_folded(text))
+    said = f"{' '.join(words)} "
+    return 0 < len(words) <= MOST_WORDS and any(
+        said.startswith(phrase if _UNSPACED.match(phrase) else f"{phrase} ")
+        for pack in language_packs().values()
+        for phrase in pack.corrects
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from reactor_memory.features.facts.quoting.language_packs import is_courtesy, takes_back
+from reactor_memory.features.facts.quoting.language_packs import corrects, is_courtesy, takes_back
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import Fact
@@ -22,7 +22,7 @@ T = TypeVar("T", Said, Made)
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 1.0
 USER, CLOSING, MODEL = 1.0, 0.4, 0.15
 AGREED, AGREED_AND_DONE = 1.6, 0.3
-ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 0.8, 0.4, 0.5, 0.25, 0.1
+ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 1.2, 0.4, 0.5, 0.25, 0.1
 """The weights of records. `DONE`: a call that did something and answered with a record; in text: with prose, which
 tools answer that are called often. `AGREED`: what the model read back and the user accepted.
 """
@@ -92,7 +92,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     questions, glued = _answers(said), _follow_ups(said, times)
     asked = _answered(said, questions)
     questions = {**questions, **asked}
-    hidden = {id(other) for others in (*glued.values(), asked.values()) for other in others}
+    told = (each for each in asked.values() if each.stance == "asked" and id(each) not in glued)
+    hidden = {id(other) for others in (*glued.values(), told) for other in others}
     agreed = _read_backs(said, made)
     for place, each in enumerate(said):
         words = _letters(each)
@@ -131,10 +132,12 @@ def _is_short(each: Said) -> bool:
 
 
 def _needs_more(each: Said) -> bool:
-    """Whether short words say little alone: they take back, bear a number, or have no rare word."""
+    """Whether short words say little alone: they take back, correct a number, or have no rare word."""
     text = each.fact.value
-    rare = (term for term, worth in weighed_terms(text).items() if worth >= STRONG)
-    return _is_short(each) and (takes_back(text) or any(map(str.isdigit, text)) or not any(rare))
+    terms = weighed_terms(text).items()
+    rare = (term for term, worth in terms if worth >= STRONG and not any(map(str.isdigit, term)))
+    is_number = any(map(str.isdigit, text)) and corrects(text)
+    return _is_short(each) and (takes_back(text) or is_number or not any(rare))
 
 
 def _answers(said: Sequence[Said]) -> Mapping[int, Said]:

@@ -71,4 +71,5 @@ def test_every_pack_is_whole() -> None:
     for pack in language_packs().values():
         assert pack.courtesy
         assert pack.takes_back
+        assert pack.corrects
         assert pack.days

@@ -27,7 +27,7 @@ def test_what_was_taken_back_is_never_told_without_that(said: str, back: str) ->
     [
         ("The rehearsal starts at 7.", "Sorry, at 8."),
         ("Der Zug fährt von Gleis 9.", "Nein, 12."),
-        ("我们一共六个人", "七个人 7"),
+        ("我们一共 6 个人", "不对，7 个人"),
         ("La cena es a las 21.", "perdón, a las 22"),
         ("Toplam 73 koli oldu.", "pardon 74"),
     ],
@@ -47,9 +47,23 @@ def test_an_answer_stands_with_its_question() -> None:
     assert line == '(to "Aisle or window?") "window"'
 
 
-def test_a_question_of_the_user_is_no_answer() -> None:
-    told = lines(user("Is my dentist in Sorrel Road?"), says("I do not know."))
-    assert '"Is my dentist in Sorrel Road?"' in told
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is my dentist in Sorrel Road?", "I do not know."),
+        ("Welche Fähre geht nach Hvar?", "Die um neun."),
+        ("卫星电话几点开机？", "早八点。"),
+        ("¿Quién diseñó Marktown?", "Howard Van Doren Shaw."),
+        ("What formed in New Jersey in 1983", "Bon Jovi."),
+    ],
+)
+def test_what_the_model_answers_stands_with_the_question(question: str, answer: str) -> None:
+    assert f'the assistant: (to "{question}") "{answer}"' in lines(user(question), says(answer))
+
+
+def test_a_question_that_was_taken_back_still_stands() -> None:
+    told = lines(user("Can you book a court at Halden?"), says("At once."), user("Scrap that."))
+    assert '"Can you book a court at Halden?" (taken back: "Scrap that.")' in told
 
 
 @pytest.mark.parametrize(
