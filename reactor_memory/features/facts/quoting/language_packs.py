@@ -18,6 +18,9 @@ from reactor_memory.text.relative_dates import relative_times
 MOST_WORDS = 6
 """A longer statement says something beside taking back, or being polite."""
 
+ENDING = 3
+"""Characters that may follow a phrase of a script without spaces, as the ending of a verb."""
+
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _QUOTED = re.compile(
@@ -71,7 +74,9 @@ def takes_back(text: str) -> bool:
     words = _WORD.findall(_folded(text))
     said = " ".join(words)
     return 0 < len(words) <= MOST_WORDS and any(
-        said == phrase or (_UNSPACED.match(phrase) is None and said.startswith(f"{phrase} "))
+        said.startswith(phrase) and len(said) <= len(phrase) + ENDING
+        if _UNSPACED.match(phrase)
+        else f"{said} ".startswith(f"{phrase} ")
         for pack in language_packs().values()
         for phrase in pack.takes_back
     )

@@ -39,6 +39,9 @@ LEAST_RESTATED = 3
 STRONG = 0.85
 SHORT_WORDS, SHORT_CHARACTERS = 6, 40
 HALF = 0.5
+MANY_WORDS = 5
+"""Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
+
 OFTEN = 3
 MOST_AFTER = 4
 NAMING = frozenset({"name", "title", "label"})
@@ -93,7 +96,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     asked = _answered(said, questions)
     questions = {**questions, **asked}
     told = (each for each in asked.values() if each.stance == "asked" and id(each) not in glued)
-    hidden = {id(other) for others in (*glued.values(), told) for other in others}
+    hidden = {id(other) for others in (*glued.values(), told, _echoes(said, glued)) for other in others}
     agreed = _read_backs(said, made)
     for place, each in enumerate(said):
         words = _letters(each)
@@ -153,6 +156,14 @@ def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
         ):
             found[id(each)] = before
     return found
+
+
+def _echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> Iterator[Said]:
+    """What the model said of a statement between it and its taking back: that is taken back, too."""
+    for each in said:
+        ends = [other.seq for other in glued.get(id(each), ()) if takes_back(other.fact.value)]
+        if ends:
+            yield from (other for other in said if each.seq < other.seq < ends[0] and not other.is_users)
 
 
 def _answered(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping[int, Said]:
@@ -239,8 +250,9 @@ def _replaced(said: Sequence[Said]) -> frozenset[int]:
         older = {id(o): o for word in words for o in about[each.name, word][-8:]}
         for other in older.values():
             known, were = _words_and_numbers(other)
-            shared = len(words & known)
-            if numbers and were and numbers != were and 2 <= shared >= HALF * max(len(known), len(words)):
+            lacks = len(known - words)
+            is_same = len(words & known) >= 2 and (not lacks or (lacks == 1 and len(known) >= MANY_WORDS))
+            if numbers and were and numbers != were and is_same:
                 found.add(id(other))
         for word in words:
             about[each.name, word].append(each)

@@ -58,9 +58,13 @@ class _Clause(NamedTuple):
 
 
 def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
-    """The statements of messages in their order. What tools say is none."""
+    """The statements of messages in their order. What tools say is none, and instructions that a session begins with
+    stand in each context anyway.
+    """
+    begun = messages and messages[0].seq != 1
     for position, message in enumerate(messages):
-        if message.role in ("user", "assistant", "agent", "system") and message.content.strip():
+        begun = begun or message.role != "system"
+        if begun and message.role in ("user", "assistant", "agent", "system") and message.content.strip():
             closes = position + 1 == len(messages) or messages[position + 1].role == "user"
             yield from _statements(message, closes=closes)
 

@@ -78,8 +78,11 @@ def test_a_command_stands_as_it_was_typed() -> None:
 
 
 def test_an_instruction_of_the_log_is_no_statement_of_the_user() -> None:
-    (line,) = lines(Message.system("The plan Harbour Plus ends in December."), user("ok"))[:1]
-    assert line == 'notice: "The plan Harbour Plus ends in December."'
+    told = lines(
+        Message.system("Be formal."), user("Hello!"), Message.system("The plan Harbour Plus ends in December.")
+    )
+    assert f'notice: "{plan}"' in told
+    assert not any("Be formal." in line for line in told)
 
 
 texts = st.text(
