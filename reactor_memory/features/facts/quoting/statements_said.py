@@ -38,7 +38,7 @@ CODE_SHARE = 0.18
 """A line of which so many characters are neither letters, digits nor spaces is code or data."""
 
 _ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|vs|jr|sr|bzw|ca|etc|z\.b|e\.g|i\.e|\d+)\.$", re.I
+    r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|vs|jr|sr|bzw|ca|etc|z\.b|e\.g|i\.e|\d{1,2})\.$", re.I
 )
 _END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])[」』”]*|(?<=[।؟۔])\s*|\n+")
 _QUESTION = re.compile(r"[?？؟;՞][\"'”’»)\]」』*_\s]*$")
@@ -153,10 +153,14 @@ def _pieces(line: str, begin: int) -> Iterator[_Clause]:
         if _is_open(said) or _ABBREVIATED.search(said):
             continue
         if said.strip():
-            yield _Clause(said.strip(), begin + start, False)
+            yield _clause(said, begin + start)
         start = end.end()
     if line[start:].strip():
-        yield _Clause(line[start:].strip(), begin + start, False)
+        yield _clause(line[start:], begin + start)
+
+
+def _clause(said: str, start: int) -> _Clause:
+    return _Clause(said.strip(), start + len(said) - len(said.lstrip()), False)
 
 
 def _is_open(text: str) -> bool:

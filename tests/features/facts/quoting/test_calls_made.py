@@ -72,7 +72,7 @@ def test_parallel_calls_stay_apart_in_any_order_of_results(order: tuple[int, ...
         assert not any(other in line for other in towns if other != town)
 
 
-def test_a_call_without_a_result_tells_what_the_model_said_of_it() -> None:
+def test_an_empty_result_tells_what_the_model_said_of_it() -> None:
     told = one(calls(("c1", "pay", {"bill": "B-77"})), result(""), says("I could not do it."), about="B-77")
     assert told == 'pay: B-77 -> the assistant: "I could not do it."'
 
@@ -114,7 +114,7 @@ def test_later_calls_about_a_new_thing_stand_with_it() -> None:
     assert told[0].endswith("booking_id=H-881 then cancel_hut") or told[0].endswith("H-881 then cancel_hut")
 
 
-def test_an_id_bears_the_name_of_its_first_reading() -> None:
+def test_an_id_bears_the_name_of_its_reading() -> None:
     told = one(
         calls(("a", "find_drink", {"query": "misty"})),
         result({"items": [{"item_id": "4411", "name": "Cloud and Mist"}]}, "a"),
@@ -125,7 +125,7 @@ def test_an_id_bears_the_name_of_its_first_reading() -> None:
     assert "4411 (Cloud and Mist)" in told
 
 
-def test_runs_of_a_tool_are_a_table_with_its_columns_once() -> None:
+def test_runs_of_a_tool_are_a_table() -> None:
     made: list[Message] = []
     for n, town in enumerate(("Oslo", "Bern", "Riga")):
         made += [calls((f"c{n}", "book_room", {"town": town, "nights": n + 1})), result({"ref": f"X-{n}8"}, f"c{n}")]

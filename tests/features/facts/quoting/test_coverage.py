@@ -29,7 +29,7 @@ def test_each_line_has_a_value_and_none_is_negative(given_lines: list[Candidate]
     assert all(value >= 0 for value in values)
 
 
-def test_of_two_that_say_the_same_the_second_is_worth_less() -> None:
+def test_what_was_said_before_is_worth_less() -> None:
     same = Candidate(tokens=10, weight=1.0, terms={"a": 1.0, "b": 1.0}, source=1)
     new = Candidate(tokens=10, weight=0.8, terms={"c": 1.0, "d": 1.0}, source=3)
     first, second, other = told_values([same, same._replace(source=2), new])

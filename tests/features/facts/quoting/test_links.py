@@ -85,6 +85,7 @@ def test_a_statement_made_again_with_other_numbers_marks_the_older(old: str, new
     ("one_of_a_kind", "another"),
     [
         ("My sister Ida lives in Oslo.", "My sister Maja lives in Bern."),
+        ("My appointment with Dr Penn is on 2 June.", "My appointment with the bank is on 9 June."),
         ("Unser Hund Rex ist 4.", "Unsere Katze Mia frisst nur Fisch."),
         ("My brother is a baker in Turku.", "My brother is a pilot in Oulu."),
     ],
@@ -95,7 +96,12 @@ def test_two_of_a_kind_stand_side_by_side(one_of_a_kind: str, another: str) -> N
     assert f'"{another}"' in told
 
 
-def test_what_two_people_say_in_the_same_words_does_not_correct_the_other() -> None:
+def test_a_series_of_numbers_is_no_correction() -> None:
+    told = lines(*(user(f"The counter at the gate of the park shows {n}00 today.") for n in range(1, 7)))
+    assert not any("otherwise" in line for line in told)
+
+
+def test_the_same_words_of_two_people_correct_nobody() -> None:
     told = lines(user("My budget is 400 euros a month.", "Ann"), user("My budget is 900 euros a month.", "Ben"))
     assert not any("otherwise" in line for line in told)
 

@@ -77,10 +77,9 @@ def test_a_command_stands_as_it_was_typed() -> None:
         assert f'"{command}"' in lines(user(command))
 
 
-def test_an_instruction_of_the_log_is_no_statement_of_the_user() -> None:
-    told = lines(
-        Message.system("Be formal."), user("Hello!"), Message.system("The plan Harbour Plus ends in December.")
-    )
+def test_an_instruction_of_the_log_is_no_statement_of_users() -> None:
+    plan = "The plan Harbour Plus ends in December."
+    told = lines(Message.system("Be formal."), user("Hello!"), Message.system(plan))
     assert f'notice: "{plan}"' in told
     assert not any("Be formal." in line for line in told)
 
