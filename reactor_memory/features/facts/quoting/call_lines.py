@@ -16,7 +16,7 @@ from reactor_memory.text.borders import cut
 
 LONGEST = 400
 LEAST_ROWS = 3
-MOST_FIELDS = 3
+MOST_FIELDS = 4
 """Fields of a result that a line tells; those with digits first."""
 
 OFTEN = 5

@@ -19,7 +19,7 @@ from reactor_memory.text.asking import asks
 
 T = TypeVar("T", Said, Made)
 
-DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.5
+DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
 USER, CLOSING, MODEL = 1.0, 0.4, 0.15
 AGREED, AGREED_AND_DONE = 1.6, 0.3
 ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 1.2, 0.4, 0.5, 0.25, 0.1

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple, TypeAlias
@@ -78,18 +79,17 @@ def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLin
         )
         for each, cost, value in zip(drafts, tokens, values, strict=True)
     ]
-    headings = [_heading(each, drafts) for each in drafts]
-    return tuple(_under_headings(lines, headings, count))
+    return tuple(_under_headings(lines, _headings(drafts), count))
 
 
 def _drafts(facts: Sequence[Fact]) -> Iterator[_Draft]:
     said, made = statements_of(facts), calls_of(facts)
     has_names = any(each.is_named and each.is_users for each in said)
     found = linked(said, made)
-    days = [(each.seq, each.day) for each in said]
+    seqs = [each.seq for each in said]
     yield from (_said_draft(each, has_names=has_names) for each in found.said)
     for call in call_lines(found.made):
-        day = None if call.title else _day_at(call.seq, days)
+        day = None if call.title else _day_at(call.seq, seqs, said)
         yield _Draft(call.text, call.facts, call.seq, day, call.weight, MADE_POWER, call.text, call.title)
 
 
@@ -130,18 +130,15 @@ def _quoted(said: Said) -> str:
     return f'"{text}{mark}"{" (" * bool(days)}{", ".join(days)}{")" * bool(days)}'
 
 
-def _day_at(seq: int, days: Sequence[tuple[int, date | None]]) -> date | None:
+def _day_at(seq: int, seqs: Sequence[int], said: Sequence[Said]) -> date | None:
     """The day of the last statement up to a message, else of the first one."""
-    known = [day for at, day in days if at <= seq] or [day for _, day in days[:1]]
-    return known[-1] if known else None
+    return said[max(0, bisect_right(seqs, seq) - 1)].day if said else None
 
 
-def _heading(each: _Draft, drafts: Sequence[_Draft]) -> str:
-    """The columns of a table, or the day, with its year where that is not the one of the last day."""
-    if each.title or each.day is None:
-        return each.title
-    newest = max(other.day.year for other in drafts if other.day)
-    return _day(each.day, newest)
+def _headings(drafts: Sequence[_Draft]) -> list[str]:
+    """For each line the columns of its table, or its day, with the year where that is not the one of the last day."""
+    newest = max((each.day.year for each in drafts if each.day), default=0)
+    return [each.title if each.title or each.day is None else _day(each.day, newest) for each in drafts]
 
 
 def _under_headings(lines: Sequence[QuotationLine], headings: Sequence[str], count: Count) -> Iterator[QuotationLine]:
