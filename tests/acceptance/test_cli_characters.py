@@ -36,6 +36,7 @@ PRINTED = {
     "unpin": [[SESSION, "--seq", "1"]],
     "correct": [[SESSION, "ü", "--fact", "ß", "ß"]],
     "retract": [[SESSION, "--fact", "ß", "ß"]],
+    "mute": [[SESSION, "--anchor", "ß"], [SESSION, "--category", "DECISION"]],
     "export": [[SESSION]],
     "archive": [[SESSION, "--until", "1"]],
     "restore": [[SESSION]],

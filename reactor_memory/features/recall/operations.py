@@ -339,11 +339,17 @@ def make_again(session_ids: Iterable[str]) -> Steps[None]:
     """Take away what cannot be read of the index of these sessions; background work is to index them."""
     for session_id in session_ids:
         key = key_of(session_id)
-        for _, _, number in (yield Query("recall_range_of_any_version", key)):
-            if type(number) is int and 0 <= number < 1 << _NUMBER_BITS // 2:
-                yield from _delete(session_id, number, 0)
+        numbers = [number for _, _, number in (yield Query("recall_range_of_any_version", key))]
         yield Query("delete_recall_range", key)
+        if not all(map(_is_number, numbers)):
+            numbers = [number for (number,) in (yield Query("recall_numbers_of_nothing", {}))]
+        for number in numbers:
+            yield from _delete(session_id, number, 0)
         yield Query("make_due", key | {"kind": SUMMARIZE, "now": 0})
+
+
+def _is_number(number: object) -> bool:
+    return type(number) is int and 0 <= number < 1 << _NUMBER_BITS // 2
 
 
 def _delete(conversation_id: str, number: int, start: int) -> Steps[None]:

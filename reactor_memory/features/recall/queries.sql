@@ -20,11 +20,12 @@ WHERE group_id = :group_id AND version = :version
   AND conversation_id = ANY(ARRAY(SELECT json_array_elements_text(:conversations::json)))
 
 -- name: store_recall_range
--- across groups: each conversation has its own number
+-- across groups: each conversation has its own number, which no passage has, even if those of a range are damaged
 INSERT INTO recall_ranges (group_id, conversation_id, start_seq, end_seq, number, version)
-SELECT :group_id, :conversation_id, :start_seq, :end_seq, COALESCE(MAX(number), 0) + 1, :version
+SELECT :group_id, :conversation_id, :start_seq, :end_seq,
+       MAX(COALESCE(MAX(number), 0), COALESCE((SELECT MAX(place) >> 40 FROM recall_passages), 0)) + 1, :version
 FROM recall_ranges
-WHERE true
+WHERE typeof(number) = 'integer'
 ON CONFLICT (group_id, conversation_id) DO UPDATE SET end_seq = excluded.end_seq
 RETURNING number
 
@@ -40,6 +41,15 @@ UPDATE recall_ranges SET end_seq = :end_seq WHERE group_id = :group_id AND conve
 
 -- name: delete_recall_range
 DELETE FROM recall_ranges WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: recall_numbers_of_nothing
+-- Numbers of passages whose range has another one by damage.
+-- across groups
+SELECT DISTINCT place >> 40 FROM recall_passages WHERE place >> 40 NOT IN (SELECT number FROM recall_ranges)
+
+-- name: recall_numbers_of_nothing [postgres]
+-- across groups
+SELECT NULL WHERE false
 
 -- name: turn_start
 SELECT MAX(seq) FROM messages

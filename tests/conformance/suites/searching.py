@@ -136,10 +136,8 @@ async def alike(store: Store, text: str, user_id: str = ANN, **fields: object) -
     return places(await search(store, "", user_id, **given))
 
 
-async def near(
-    store: Store, session_id: str, text: str, *, until: int = 100, limit: int = 20
-) -> list[tuple[int, tuple[int, int]]]:
-    """The seq and the turn of what means the same in a branch."""
+async def near(store: Store, session_id: str, text: str, *, until: int = 100, limit: int = 20) -> list[int]:
+    """The seq of what means the same in a branch."""
     session = await store.get_session(session_id, ANN)
     assert session is not None
     query = NearQuery(
@@ -147,7 +145,7 @@ async def near(
     )
     answer = await store.database.read_long(vector_operations.nearest_in_branch, query)
     assert all(isinstance(each, Near) and each.similarity > 0.99 for each in answer)
-    return [(each.seq, each.turn) for each in answer]
+    return [each.seq for each in answer]
 
 
 def audit(group_id: str) -> AuditRecord:
@@ -458,35 +456,35 @@ class SearchConformance:
     async def behind(self, store: Store, *, after: str = "", limit: int = 9) -> Sequence[str]:
         return await store.database.read_long(behind_in_words, after=after, now=wall_clock(), limit=limit)
 
-    async def test_what_is_near_in_a_branch_comes_with_its_turn(self, store: Store) -> None:
+    async def test_what_is_near_in_a_branch_is_found(self, store: Store) -> None:
         said = [Message.user("a zoo"), Message.assistant("a cat"), Message.assistant("a zebra"), Message.user("a dog")]
         await append_messages(store, "a", said, user_id=ANN)
         await say(store, "b", "another zoo")
         await embed(store, "a", "b")
-        assert await near(store, "a", "z") == [(3, (1, 3)), (1, (1, 3))]
-        assert await near(store, "a", "z", limit=1) == [(3, (1, 3))]
-        assert await near(store, "a", "z", until=2) == [(1, (1, 2))]
-        assert await near(store, "a", "dog", until=4) == [(4, (4, 4)), (2, (1, 3))]
+        assert await near(store, "a", "z") == [3, 1]
+        assert await near(store, "a", "z", limit=1) == [3]
+        assert await near(store, "a", "z", until=2) == [1]
+        assert await near(store, "a", "dog", until=4) == [4, 2]
 
     async def test_a_fork_is_near_to_its_own_path_alone(self, store: Store) -> None:
         await say(store, "a", "a zoo", "a zebra", "a lizard")
         branch = await branch_off(store, "a", 2)
         await say(store, branch, "a wizard")
         await embed(store, "a", branch)
-        assert [seq for seq, _ in await near(store, branch, "z", until=2)] == [2, 1]
-        assert await near(store, branch, "z", until=1) == [(1, (1, 1))]
-        assert [seq for seq, _ in await near(store, "a", "z", until=3)] == [3, 2, 1]
+        assert await near(store, branch, "z", until=2) == [2, 1]
+        assert await near(store, branch, "z", until=1) == [1]
+        assert await near(store, "a", "z", until=3) == [3, 2, 1]
 
     async def test_what_is_gone_is_near_to_nothing(self, store: Store) -> None:
         await say(store, "a", "a zoo", "a zebra", "a lizard")
         await embed(store, "a")
         await erase(store, "a", (1, 1), user_id=ANN)
         await store.withdraw("a", ANN, seq=3, now=wall_clock(), refold=folded)
-        assert [seq for seq, _ in await near(store, "a", "z")] == [2]
+        assert await near(store, "a", "z") == [2]
 
     async def test_a_posted_summary_is_near_to_nothing(self, store: Store) -> None:
         await say(store, "a", "a zoo")
         summary = Message(role="summary", content="they spoke of a zoo")
         await append_messages(store, "a", [summary], user_id=ANN)
         await embed(store, "a")
-        assert [seq for seq, _ in await near(store, "a", "z")] == [1]
+        assert await near(store, "a", "z") == [1]
