@@ -216,17 +216,21 @@ def may_have_run_at_once(messages: Sequence[Message]) -> bool:
 
 
 def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[Message]:
-    """The messages, oldest first, with those of each turn together. `steps`: of messages, where their turn begins."""
-    order = {message.seq or 0: [message] for message in messages if message.role == "user"}
-    before: list[Message] = []
-    turns, turn = [before], before
+    """The messages, oldest first, with those of each turn together. `steps`: of messages, where their turn begins: a user
+    may speak within one, too.
+    """
+    order: dict[int, list[Message]] = {}
+    turn: list[Message] = []
+    turns = [turn]
     for message in messages:
-        if message.role == "user":
-            turn = order[message.seq or 0]
+        seq = message.seq or 0
+        of_turn = order.get(steps.get(seq, 0))
+        if of_turn is None and message.role == "user":
+            turn = order[seq] = []
             turns.append(turn)
         else:
-            turn = order.get(steps.get(message.seq or 0, 0), turn)
-            turn.append(message)
+            turn = turn if of_turn is None else of_turn
+        turn.append(message)
     return [message for each in turns for message in each]
 
 

@@ -379,6 +379,15 @@ async def test_turns_at_once_stand_one_after_the_other_in_contexts(url: str) -> 
         assert texts((await memory.load_history(fork.session_id, user_id=USER)).messages) == whole
 
 
+async def test_what_the_user_says_within_a_turn_stays_in_it(url: str) -> None:
+    async with agent_memory(scripted(), url) as memory:
+        async with memory.turn("s", "first", user_id=USER) as turn:
+            await turn.add(*step(1), Message.user("and hurry"))
+            turn.answer("one")
+        said = ["first", "", "page 1", "and hurry", "one"]
+        assert texts((await memory.load_history("s", user_id=USER)).messages) == said
+
+
 async def test_segments_are_sealed_while_a_long_turn_runs() -> None:
     async with agent_memory(scripted()) as memory, memory.turn("s", QUESTION, user_id=USER) as turn:
         for number in range(40):

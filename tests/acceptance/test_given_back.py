@@ -120,8 +120,7 @@ async def test_every_way_gives_it_back(form: str, url: str, tmp_path: Path) -> N
         file.write_bytes(to_line("exported", [each async for each in memory.stream_messages("saved")]))
         for line in read_lines(file):
             await memory.save_history(line.session_id, line.messages)
-        turns = () if form == "anthropic" else ("turn",)  # there the user speaks within the turn
-        for session_id in ("saved", *turns, fork.session_id, "exported"):
+        for session_id in ("saved", "turn", fork.session_id, "exported"):
             context = await memory.load_history(session_id, budget=100_000)
             assert as_json(shown(context, form)) == as_json(history), session_id
         await gives_back_what_is_loaded(memory, form)
