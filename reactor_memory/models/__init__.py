@@ -104,6 +104,9 @@ class Message(Value, frozen=True, kw_only=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return _said(self) == _said(other) if isinstance(other, Message) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:  # that of a struct compares every field
+        return not self == other
+
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     @property

@@ -216,8 +216,8 @@ def may_have_run_at_once(messages: Sequence[Message]) -> bool:
 
 
 def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[Message]:
-    """The messages, oldest first, with those of each turn together. `steps`: of messages, where their turn begins: a user
-    may speak within one, too.
+    """The messages, oldest first, with those of each turn together. `steps`: of messages, where their turn begins.
+    A user may speak within one, too.
     """
     order: dict[int, list[Message]] = {}
     turn: list[Message] = []

@@ -32,6 +32,12 @@ def test_a_bare_fact_is_a_general_unverified_user_statement() -> None:
     )
 
 
+def test_messages_are_equal_or_unequal() -> None:
+    for other, is_equal in ((Message.user("hi"), True), (Message.user("ho"), False)):
+        assert (Message.user("hi") == other) is is_equal
+        assert (Message.user("hi") != other) is not is_equal
+
+
 def test_equal_content_is_equal_and_a_copy_changes_one_field() -> None:
     assert Fact(anchor="order", key="number", value="A-1", source_seq=3) == FACT
     for change in ({"key": "total"}, {"value": "A-2"}, {"category": "ENTITY"}, {"source_seq": 4}, {"anchor": "x"}):

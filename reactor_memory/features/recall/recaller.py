@@ -237,7 +237,7 @@ class Recaller:
             lines, tokens = await anyio.to_thread.run_sync(self._written, choice.hits, messages, withheld)
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
-        for block in draft.blocks_at("memory") if question.is_explicit else ():
+        for block in draft.blocks_at("memory") if question.is_explicit or choice.room.memory else ():
             draft = with_block(draft, answering_first(block, rarities(findings)))
         draft = with_block(draft, Block(frame=RECALLED, lines=lines, tokens=tokens))
         window_gives = max(0, tokens - choice.room.free)
@@ -259,16 +259,17 @@ class Recaller:
         window = window_of(context)
         newest = sum(map(self._cost, window[kept_start(window, len(window), budget, self._cost) :]))
         others = report.total_tokens - memory - report.tokens.get("window", 0)
-        gives, share = 0, self._options.share
-        if question.is_explicit:
-            gives = max(0, memory - int(self._options.query_memory_share * budget))
-            share = self._options.query_share
-        left = budget - others - (memory - gives)
-        free = budget - report.total_tokens
-        most = max(0, min(int(share * left), left - newest))
-        if not question.is_explicit:
-            most = min(most, max(free, LEAST_TOKENS, int(LEAST_SHARE * budget)))
-        return Room(most=most, free=free + gives, memory=gives)
+        options = self._options
+        return room_of(
+            budget=budget,
+            free=budget - report.total_tokens,
+            memory=memory,
+            spare=max(0, memory - int(options.query_memory_share * budget)),
+            newest=newest,
+            others=others,
+            share=options.query_share if question.is_explicit else options.share,
+            is_explicit=question.is_explicit,
+        )
 
     async def _findings(
         self,
@@ -314,6 +315,22 @@ class Recaller:
 
     def _cost(self, message: Message) -> int:
         return self._counter.of(message) + self._options.overhead
+
+
+def room_of(
+    *, budget: int, free: int, memory: int, spare: int, newest: int, others: int, share: float, is_explicit: bool
+) -> Room:
+    """What recall may take of a budget in tokens. Of the `memory`, `spare` tokens may go; the `newest` turns stay, and
+    so do the `others`: what neither is memory nor stands in the window.
+    """
+    gives, least = spare, max(LEAST_TOKENS, int(LEAST_SHARE * budget))
+    beside_newest = budget - others - memory - newest
+    if not is_explicit:
+        # memory stands where prompt caches begin: it gives way only where nothing else can, and to two passages
+        is_squeezed = beside_newest < LEAST_TOKENS and least >= 2 * LEAST_TOKENS
+        gives = min(spare, max(0, least - beside_newest)) if is_squeezed else 0
+    most = max(0, min(int(share * (budget - others - memory + gives)), beside_newest + gives))
+    return Room(most=most if is_explicit else min(most, max(free, least)), free=free + gives, memory=gives)
 
 
 def _limit_of(budget: int) -> int:
