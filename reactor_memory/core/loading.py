@@ -218,7 +218,7 @@ class ContextLoader:
         if plan.layout is not None and keep_layout and request.before_seq is None:
             await self._keep(request, plan.layout)
         session = rows.session
-        draft = _readable_by(request.reader_id, _with_leading(plan.draft, rows.leading) if rows.leading else plan.draft)
+        draft = _readable_by(request.reader_id, _with_standing(plan.draft, rows))
         for part in rows.damaged:
             draft = _with_remark(draft, part)
         if self._posted and session and (request.summaries == "always" or self._is_cut(draft, limits, current_tokens)):
@@ -360,8 +360,12 @@ class ContextLoader:
         ranges = [each for each in rows.session.branch if each.start_seq <= until]
         branch = tuple([msgspec.structs.replace(each, end_seq=min(each.end_seq or until, until)) for each in ranges])
         session = msgspec.structs.replace(rows.session, last_seq=until, branch=branch)
-        leading = tuple([each for each in rows.leading if (each.seq or 0) <= until])
-        return msgspec.structs.replace(rows, session=session, messages=before, layout=layout, leading=leading)
+        leading, standing = (
+            tuple([each for each in kept if (each.seq or 0) <= until]) for kept in (rows.leading, rows.standing)
+        )
+        return msgspec.structs.replace(
+            rows, session=session, messages=before, layout=layout, leading=leading, standing=standing
+        )
 
     def _is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
         """Whether a short conversation without memory yet loses messages that a posted summary may cover."""
@@ -406,9 +410,11 @@ class ContextLoader:
         outcome: str | None,
     ) -> Plan:
         """Whatever the strategy, a draft has all that the features bring; the strategy shares out what they leave."""
-        if not (brought.blocks or brought.verbatim or brought.damaged or rows.leading):
+        standing = _standing(rows)
+        if not (brought.blocks or brought.verbatim or brought.damaged or standing):
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
-        left = limits.budget - sum(map(self._cost, (*rows.leading, *brought.messages))) - brought.planned(limits.budget)
+        left = limits.budget - sum(map(self._cost, (*standing.values(), *brought.messages)))
+        left -= brought.planned(limits.budget)
         rows = msgspec.structs.replace(rows, messages=self._without_cost(rows))
         shared = msgspec.structs.replace(limits, budget=max(0, left))
         plan = self._strategy(self._plan_request(request, shared, rows, current_tokens, outcome))
@@ -416,14 +422,16 @@ class ContextLoader:
 
     def _without_cost(self, rows: ContextRows) -> tuple[Message, ...]:
         """The messages of `rows`; for those that always stand, budget has been set aside."""
-        leading = {message.seq for message in rows.leading}
+        standing = _standing(rows)
         free = {
             "content": "",
             "parts": (),
             "token_count": -self._options.limits.overhead,
             "tokenizer": self._counter.name,
         }
-        return tuple([msgspec.structs.replace(each, **free) if each.seq in leading else each for each in rows.messages])
+        return tuple(
+            [msgspec.structs.replace(each, **free) if each.seq in standing else each for each in rows.messages]
+        )
 
     def _plan_request(
         self, request: LoadRequest, limits: ContextLimits, rows: ContextRows, current_tokens: int, outcome: str | None
@@ -539,12 +547,24 @@ def _with_interruptions(draft: Draft, session: Session | None, has_current: bool
     return draft if window is draft.window else msgspec.structs.replace(draft, window=tuple(window))
 
 
-def _with_leading(draft: Draft, leading: Sequence[Message]) -> Draft:
-    """The draft with the system messages that the session begins with where they always stand."""
-    last = leading[-1].seq or 0
-    window = tuple([message for message in draft.window if (message.seq or 0) > last])
+def _standing(rows: ContextRows) -> dict[int, Message]:
+    """The messages that every context shows, by seq."""
+    return {message.seq or 0: message for message in (*rows.leading, *rows.standing)}
+
+
+def _with_standing(draft: Draft, rows: ContextRows) -> Draft:
+    """The draft with the system messages that always stand: those that the session begins with, and later ones that the
+    window does not show at their place, in front.
+    """
+    standing = _standing(rows)
+    if not standing:
+        return draft
+    last = rows.leading[-1].seq or 0 if rows.leading else 0
+    window = tuple([standing.get(each.seq or 0, each) for each in draft.window if (each.seq or 0) > last])
+    at_their_place = {each.seq for each in window}
+    leading = tuple([each for seq, each in standing.items() if seq <= last or seq not in at_their_place])
     unread = tuple([(max(first, last + 1), end) for first, end in draft.unread if end > last])
-    return msgspec.structs.replace(draft, leading=tuple(leading), window=window, unread=unread)
+    return msgspec.structs.replace(draft, leading=leading, window=window, unread=unread)
 
 
 _LOG = tuple[Session | None, tuple[Message, ...]]

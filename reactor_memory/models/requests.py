@@ -71,7 +71,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     """The answer: messages oldest first (withdrawn ones left out), pins in their order. The
     summary is a `Summary` if facts were asked for, else its head.
 
-    `leading` are the system messages that the session begins with, from message 1 on: every context shows them.
+    `leading` are the system messages that the session begins with, from message 1 on, `standing` the newest later one
+    of each name: every context shows them.
     `ranges` are the live summaries of ranges, where the strategy reads them. `damaged` names what could not be read and
     is made again. `steps` tells of messages where the turn begins whose steps they are, if turns may have run at once.
     An unknown session is None, with none of them.
@@ -83,6 +84,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     layout: Layout | None = None
     messages: tuple[Message, ...] = ()
     leading: tuple[Message, ...] = ()
+    standing: tuple[Message, ...] = ()
     ranges: tuple[RangeSummary, ...] = ()
     damaged: tuple[str, ...] = ()
     steps: Mapping[int, int] = {}

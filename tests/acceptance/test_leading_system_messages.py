@@ -1,7 +1,8 @@
-"""System messages that a session begins with stand in every context, first, and are reported as what they are."""
+"""System messages that a session begins with stand in every context, first, and the newest later one stands, too."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ INSTRUCTIONS = ("You are Ada. Never quote a price.", "Answer in one sentence.")
 
 
 def settings(strategy: str, **sections: Any) -> Settings:
-    return Settings(store={"url": "memory://"}, history={"strategy": strategy}, **sections)
+    return Settings(history={"strategy": strategy}, **({"store": {"url": "memory://"}} | sections))
 
 
 async def talked(memory: Memory, *, head: tuple[str, ...] = INSTRUCTIONS, turns: int = 60) -> None:
@@ -54,14 +55,68 @@ async def test_a_short_session_has_them_before_its_window() -> None:
         assert context.report.parts == ("system", "system", *["window"] * 4)
 
 
-async def test_only_what_the_session_begins_with_is_protected() -> None:
-    async with open_memory(settings("auto")) as memory:
-        await talked(memory, head=INSTRUCTIONS[:1], turns=1)
-        await memory.save_history("s", [Message.system("The shop is closed today.")])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres_dsn")
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+
+
+RULING = "From now on, answer in French."
+
+
+def ruled(context: Context) -> list[str]:
+    return [message.content for message in context.messages if message.role == "system" and message.seq]
+
+
+@pytest.mark.parametrize("strategy", ["auto", "take_last", "progressive"])
+async def test_a_later_one_stands_until_another_takes_its_place(url: str, strategy: str) -> None:
+    async with open_memory(settings(strategy, store={"url": url})) as memory:
+        await talked(memory, head=INSTRUCTIONS[:1], turns=3)
+        await memory.save_history("s", [Message.system(RULING)])
+        await talked(memory, head=(), turns=1)
+        context = checked(memory, await memory.load_history("s"))
+        assert context.report.parts == ("system", *["window"] * 9)
+        assert context.messages[7].content == RULING
         await talked(memory, head=())
-        context = checked(memory, await memory.load_history("s", budget=300))
-        assert context.messages[0].content == INSTRUCTIONS[0]
-        assert context.report.why(4).reason != "protected"
+        for budget in (60, 300, 800):
+            context = checked(memory, await memory.load_history("s", budget=budget, message="Well?"))
+            assert ruled(context) == [INSTRUCTIONS[0], RULING]
+            assert context.report.parts[:2] == ("system", "system")
+            assert context.report.why(8).reason == "protected"
+        fork = await memory.fork("s", at_seq=100)
+        early = await memory.fork("s", at_seq=8)
+        await memory.save_history("s", [Message.system("Answer in German again.")])
+        await talked(memory, head=())
+        context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
+        assert ruled(context) == [INSTRUCTIONS[0], "Answer in German again."]
+        for session_id, left in ((fork.session_id, [INSTRUCTIONS[0], RULING]), (early.session_id, [INSTRUCTIONS[0]])):
+            assert ruled(checked(memory, await memory.load_history(session_id, budget=300, message="Well?"))) == left
+
+
+async def test_of_each_name_the_newest_stands(url: str) -> None:
+    async with open_memory(settings("auto", store={"url": url})) as memory:
+        await talked(memory, head=(), turns=1)
+        for text in ("Be brief.", "We open at 9.", "Be kind.", "We open at 8."):
+            name = "tone" if text.startswith("Be") else "hours"
+            await memory.save_history("s", [Message(role="system", content=text, name=name)])
+        await talked(memory, head=())
+        context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
+        assert ruled(context) == ["Be kind.", "We open at 8."]
+
+
+async def test_a_ruling_that_was_withdrawn_or_erased_stands_no_more(url: str) -> None:
+    async with open_memory(settings("auto", store={"url": url})) as memory:
+        await talked(memory, head=(), turns=1)
+        await memory.save_history("s", [Message.system("Be brief.")])
+        await memory.save_history("s", [Message.system(RULING)])
+        await talked(memory, head=())
+        assert ruled(await memory.load_history("s", budget=300)) == [RULING]
+        await memory.erasure.erase("s", seq=4)
+        assert ruled(checked(memory, await memory.load_history("s", budget=300))) == ["Be brief."]
+        await memory.save_history("s", [Message.system(RULING)])
+        await memory.withdraw("s")
+        assert ruled(checked(memory, await memory.load_history("s", budget=300))) == ["Be brief."]
 
 
 async def test_one_that_leaves_the_turn_too_little_is_cut() -> None:

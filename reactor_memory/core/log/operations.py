@@ -90,18 +90,19 @@ def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
 
 
 def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
-    session, pins, _ = yield from _find_with_pins(session_id, user_id)
+    session, pins, *_ = yield from _find_with_pins(session_id, user_id)
     return session, pins
 
 
-def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...], str]]:
-    """With them, the role of the first message of the group."""
+def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...], str, bool]]:
+    """With them, the role of the first message of the group, and whether it has system messages behind that."""
     rows = yield Query("session_with_pins", key_of(session_id))
     if not rows:
-        return None, (), ""
+        return None, (), "", False
     session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
-    pins = [row[SESSION_COLUMNS:-1] for row in rows]
-    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None]), rows[0][-1]
+    pins = [row[SESSION_COLUMNS:-2] for row in rows]
+    *_, first_role, has_standing = rows[0]
+    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None]), first_role, bool(has_standing)
 
 
 # Appending
@@ -233,18 +234,29 @@ def leading_of(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple([each for _, each in takewhile(lambda at: at[1].role == "system" and at[1].seq == at[0], places)])
 
 
+def read_standing(branch: Sequence[BranchRange]) -> Steps[tuple[Message, ...]]:
+    """The newest system message behind the first message, of each name that one of the newest `MOST_LEADING` has."""
+    newest: dict[str | None, Message] = {}
+    for part in reversed(stored_parts(branch, 1, None)):
+        rows = yield Query("system_messages_newest_first", part.values() | {"limit": MOST_LEADING})
+        for message in messages_from(rows):
+            newest.setdefault(message.name, message)
+    return tuple(sorted(newest.values(), key=lambda each: each.seq or 0)[-MOST_LEADING:])
+
+
 @bounded
 def read_context(query: ContextQuery) -> Steps[ContextRows]:
-    session, pins, first_role = yield from _find_with_pins(query.session_id, query.user_id)
+    session, pins, first_role, has_standing = yield from _find_with_pins(query.session_id, query.user_id)
     if session is None:
         return ContextRows()
     leading: tuple[Message, ...] = ()
     if first_role == "system":
         leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
+    standing = (yield from read_standing(session.branch)) if has_standing else ()
     if query.trigger_message_count is None:
         newest = (yield from _newest(session.branch, query.last_count))[::-1]
         steps = yield from read_steps(session.branch, newest)
-        return ContextRows(session=session, pins=pins, messages=newest, leading=leading, steps=steps)
+        return ContextRows(session=session, pins=pins, messages=newest, leading=leading, standing=standing, steps=steps)
     stored = yield from log.context_layouts.stored_layout(query.session_id, query.budget, query.settings_fingerprint)
     layout, damaged = log.context_layouts.read_layout(stored[0]) if stored else (None, ())
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
@@ -257,6 +269,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         layout=layout,
         messages=messages,
         leading=leading,
+        standing=standing,
         damaged=damaged,
         steps=(yield from read_steps(session.branch, messages)),
     )

@@ -28,6 +28,10 @@ takes a second statement.
 """
 
 
+_HAS_STANDING = 6
+"""The part of a row that says that the group has system messages behind its first message."""
+
+
 async def read_context(database: Database, query: ContextQuery) -> ContextRows:
     """As `log.read_context`."""
     name = _context_query(query)
@@ -38,7 +42,10 @@ async def read_context(database: Database, query: ContextQuery) -> ContextRows:
 
 
 async def _fetched(database: Database, name: str, query: ContextQuery) -> ContextRows:
-    rows = _context_from(await database.one(name, _context_values(query), is_repeatable=True), query.user_id)
+    found = await database.one(name, _context_values(query), is_repeatable=True)
+    rows = _context_from(found, query.user_id)
+    if rows.session is not None and any(row[0] == _HAS_STANDING for row in found):
+        rows = replace(rows, standing=await database.read(log.read_standing, rows.session.branch))
     if rows.session is None or not may_have_run_at_once(rows.messages):
         return rows
     return replace(rows, steps=await database.read(log.read_steps, rows.session.branch, rows.messages))
@@ -72,11 +79,11 @@ def _context_values(query: ContextQuery) -> Values:
 
 def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
     """`rows` by their first column, `part`."""
-    parts: tuple[list[Row], ...] = ([], [], [], [], [], [])
+    parts: tuple[list[Row], ...] = ([], [], [], [], [], [], [])
     for row in rows:
         part: int = row[0]
         parts[part].append(row)
-    sessions, summaries, layouts, messages, pins, leading = parts
+    sessions, summaries, layouts, messages, pins, leading, _ = parts
     if not sessions:
         return ContextRows()
     session = log.check_access(_session(sessions[0]), user_id)

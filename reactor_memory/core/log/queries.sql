@@ -329,6 +329,18 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq DESC
 LIMIT :limit
 
+-- name: system_messages_newest_first
+-- Those that a summary stands for, too.
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'system'
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR (state = 'archived' AND archived_by IS NOT NULL)
+       OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
+ORDER BY seq DESC
+LIMIT :limit
+
 -- name: messages_of_ranges
 -- `ranges` is JSON: lists of conversation, first and last seq, and `hidden_until` as in `messages_oldest_first`.
 SELECT message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -353,7 +365,8 @@ ORDER BY message.seq
 
 -- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
--- 3 message, 4 pin, 5 system message at the head of the session. The columns are those of a message and two more.
+-- 3 message, 4 pin, 5 system message at the head of the session, 6 whether there are later ones. The columns are those of
+-- a message and two more.
 SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
        forked_from_id AS t6, NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, created_at AS n2, NULL AS t11,
        updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
@@ -373,6 +386,9 @@ FROM messages
 WHERE group_id = :group_id AND conversation_id = :group_id AND seq <= :most_leading::bigint AND role = 'system'
   AND (state IS NULL OR (state IN ('archived', 'cleared')
                          AND archived_until > (SELECT (path::json -> 0 ->> 'end_seq')::bigint FROM own)))
+UNION ALL
+SELECT 6, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+WHERE EXISTS (SELECT 1 FROM messages WHERE group_id = :group_id AND role = 'system' AND seq > 1)
 UNION ALL
 
 -- name: summary_and_layout [postgres]
@@ -499,7 +515,9 @@ SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, 
        pin.ordinal, pin.seq, pin.anchor, pin.key, pin.role, pin.text, pin.sha256, pin.token_count, pin.tokenizer,
        pin.created_at,
        (SELECT first.role FROM messages AS first
-        WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role
+        WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role,
+       EXISTS (SELECT 1 FROM messages AS later
+               WHERE later.group_id = own.group_id AND later.role = 'system' AND later.seq > 1) AS has_standing
 FROM conversations AS own
 LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id AND NOT EXISTS (
     SELECT 1 FROM messages AS pinned
