@@ -109,8 +109,16 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
         shown = context.window_fill.shown_messages(messages, cut)
     else:
         shown = without_orphans(offered, cut.orphans, cut.start)
-    gone = (messages[begin], messages[cut.start - 1]) if begin < cut.start else None
+    gone = (messages[begin], _last_stored(messages, begin, cut.start)) if begin < cut.start else None
     return FittedPart(name, shown, cut.tokens, cut.end - begin, CutAccount(begin, gone, offered, cut, cost))
+
+
+def _last_stored(messages: Sequence[Message], begin: int, end: int) -> Message:
+    """Of messages before position `end`, from one of a log on: results that nobody told stand behind the last."""
+    last = end - 1
+    while messages[last].seq is None and messages[begin].seq is not None:
+        last -= 1
+    return messages[last]
 
 
 def turn_part(turn: CurrentTurn, fitted: FittedTurn, cost: Count) -> FittedPart:

@@ -213,13 +213,20 @@ def held(
     orphans: dict[int, LeftOut] = {**find_orphans(messages, 0, end)}
     shown: dict[int, Excerpt] = {}
     costs: list[int] = []
+    left_out: set[str | None] = set()
     for index in range(end):
-        excerpt = excerpts.get(messages[index].seq or 0)
+        message = messages[index]
+        excerpt = excerpts.get(message.seq or 0)
         if excerpt and not excerpt.tokens:
             orphans.setdefault(index, "too_long")
-        elif excerpt and index not in orphans:
+            left_out.update(call.id for call in message.tool_calls)
+        elif message.tool_calls:
+            left_out.difference_update(call.id for call in message.tool_calls)
+        elif message.seq is None and message.role == "tool" and message.tool_call_id in left_out:
+            orphans.setdefault(index, "too_long")  # nobody told it: it is in no log and has no excerpt
+        if excerpt and excerpt.tokens and index not in orphans:
             shown[index] = excerpt
-        tokens = excerpt.tokens if excerpt else count(messages[index])
+        tokens = excerpt.tokens if excerpt else count(message)
         costs.append(0 if index in orphans else tokens + overhead)
     start, left = 0, sum(costs)
     while start < end and left > room:
