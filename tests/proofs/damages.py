@@ -28,8 +28,8 @@ DAMAGES: dict[str, object] = {
     "blob": b"\xff\x00\xfe",
     "out of range": -(2**62),
 }
-KEYS = ("group_id", "conversation_id", "user_id", "principal_id")
-"""A damaged one makes the row one of somebody else."""
+KEYS = ("group_id", "conversation_id", "user_id", "principal_id", "scope", "secret")
+"""A damaged one makes the row one of somebody else, or of another service."""
 
 
 def columns() -> dict[str, list[str]]:

@@ -17,7 +17,13 @@ import pytest
 from litestar.testing import AsyncTestClient
 
 from reactor_memory import Memory, Message, open_memory
-from reactor_memory.errors import ReactorMemoryError, SessionDeletedError, SessionNotFoundError, StoreCorruptError
+from reactor_memory.errors import (
+    ReactorMemoryError,
+    SessionDeletedError,
+    SessionNotFoundError,
+    SessionOwnershipError,
+    StoreCorruptError,
+)
 from reactor_memory.features.items import operations as item_rows
 from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.features.transfer.copy import SessionCopier
@@ -100,8 +106,8 @@ OF_TIERS: dict[str, Call] = {
     "load": LOADS["load"],
     "stats": lambda memory: memory.tiers.stats("damaged", user_id="ann"),
 }
-TOLD = {"conversations": (StoreCorruptError, SessionDeletedError, SessionNotFoundError)}
-"""What a damaged value may be told as: that a session is deleted is a value of its row, too."""
+TOLD = {"conversations": (StoreCorruptError, SessionDeletedError, SessionNotFoundError, SessionOwnershipError)}
+"""What a damaged value may be told as: that a session is deleted, or whose it is, is a value of its row, too."""
 
 
 async def check(path: Path, damage: Damage) -> list[str]:
@@ -141,7 +147,7 @@ async def whole_is_listed(memory: Memory) -> None:
 
 
 async def http_faults(path: Path) -> list[str]:
-    """Answers of the service that name no reason, and lists that do not come."""
+    """Answers that are none of the service, and lists that do not come. Of what a row is damaged by, its log tells."""
     faults: list[str] = []
     async with (
         running_service(f"sqlite:///{path}", background={"enabled": False}) as service,
@@ -155,10 +161,10 @@ async def http_faults(path: Path) -> list[str]:
             for each in listed.json()["data"]:
                 for what in ("", "/messages", "/memberships", "/forks"):
                     answer = await client.get(f"/v1/user/conversations/{each['id']}{what}", headers=service.user(who))
-                    if answer.status_code >= 500 and answer.json()["code"] == "internal":
+                    if answer.status_code >= 500 and not answer.json()["requestId"]:
                         faults.append(f"{what} of {each['id']}: {answer.text}")
         transfers = await client.get("/v1/user/ownership-transfers", headers=service.user("owner"))
-        if transfers.status_code >= 500:
+        if transfers.status_code >= 500 and not transfers.json()["requestId"]:
             faults.append(f"transfers: {transfers.text}")
     return faults
 

@@ -116,23 +116,15 @@ def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
 
 
 def correction_from(row: Row) -> FactCorrection:
-    ordinal, anchor, key, value, seq, source_seq, author_id, created_at = row
-    return FactCorrection(
-        anchor=anchor,
-        key=key,
-        value=value,
-        seq=seq,
-        source_seq=source_seq,
-        author_id=author_id,
-        created_at=created_at,
-        ordinal=ordinal,
-    )
+    names = ("ordinal", "anchor", "key", "value", "seq", "source_seq", "author_id", "created_at")
+    return msgspec.convert(dict(zip(names, row, strict=True)), FactCorrection)
 
 
 def correction_about(row: Row) -> FactCorrection:
     """A row of `facts_about` that is a correction: its `seq` and `ordinal` come last but one."""
     anchor, key, value, _, source_seq, *_, seq, ordinal, _ = row
-    return FactCorrection(anchor=anchor, key=key, value=value, seq=seq, source_seq=source_seq, ordinal=ordinal)
+    fields = {"anchor": anchor, "key": key, "value": value, "seq": seq, "source_seq": source_seq, "ordinal": ordinal}
+    return msgspec.convert(fields, FactCorrection)
 
 
 def correction_values(correction: FactCorrection) -> dict[str, Any]:
