@@ -28,8 +28,8 @@ def run(steps: Steps[ContextRows], *session_rows: Row) -> tuple[list[str], Conte
 def test_a_load_has_no_query_for_pins() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5, trigger_message_count=20)
     for session_rows, pins in (
-        (((*SESSION, *NO_PIN, "user"),), 0),
-        (((*SESSION, *PIN, "user"), (*SESSION, *PIN, "user")), 2),
+        (((*SESSION, *NO_PIN, "user", 0),), 0),
+        (((*SESSION, *PIN, "user", 0), (*SESSION, *PIN, "user", 0)), 2),
     ):
         names, rows = run(log.read_context(query), *session_rows)
         assert names == ["session_with_pins", "layout", "summary_head", "messages_newest_first"]
@@ -38,7 +38,7 @@ def test_a_load_has_no_query_for_pins() -> None:
 
 def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5)
-    assert run(log.read_context(query), (*SESSION, *NO_PIN))[0] == ["session_with_pins", "messages_newest_first"]
+    assert run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0))[0] == ["session_with_pins", "messages_newest_first"]
 
 
 def test_every_load_of_postgres_has_the_pins_in_its_statement() -> None:
