@@ -38,7 +38,8 @@ def test_a_load_has_no_query_for_pins() -> None:
 
 def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5)
-    assert run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0))[0] == ["session_with_pins", "messages_newest_first"]
+    names, _ = run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0))
+    assert names == ["session_with_pins", "messages_newest_first"]
 
 
 def test_every_load_of_postgres_has_the_pins_in_its_statement() -> None:
