@@ -72,6 +72,8 @@ class SqliteSession:
 
     def _once(self, begin: str, work: Callable[[], T]) -> T:
         connection = self.connection
+        if connection.in_transaction:  # a detector of blocking calls refused the end of the one before
+            connection.rollback()
         connection.execute(begin)
         try:
             result = work()

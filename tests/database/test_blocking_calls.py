@@ -133,6 +133,19 @@ async def late_detector(url: str) -> None:
             await conversation(memory)
 
 
+async def test_a_transaction_that_was_left_open_ends() -> None:
+    """It may refuse a statement and the ROLLBACK that follows."""
+
+    def left_open(session: SqliteSession) -> None:
+        session.connection.execute("BEGIN IMMEDIATE")
+
+    async with open_memory("memory://") as memory:
+        await memory.save_history("t", ["hi"], user_id="u")
+        await memory.container.database()._do(left_open, float("inf"))
+        await memory.save_history("t", ["ho"], user_id="u")
+        assert len(await memory.read_messages("t", user_id="u")) == 2
+
+
 async def test_the_sync_facade_works_on_its_thread(url: str) -> None:
     usual = settings(url)
 
