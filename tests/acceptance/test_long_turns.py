@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from reactor_memory import Message, Settings, ToolCall, open_memory
+from reactor_memory import Memory, Message, Settings, ToolCall, open_memory
 from reactor_memory.adapters.session_tools import session_tools
 from reactor_memory.core.context.verification import verify
 
@@ -56,6 +57,20 @@ async def test_every_step_fits_and_the_prefix_mostly_stays() -> None:
         assert report.compaction.cleared
 
 
+async def named_by_stubs(memory: Memory, shown: Sequence[Message]) -> list[Message]:
+    """The messages whose numbers stand in the stubs of a turn: each is the one that its stub stands for."""
+    stubs = [message for message in shown if message.content.startswith("[cleared: ")]
+    assert stubs
+    originals: list[Message] = []
+    for stub in stubs:
+        handle = re.search(r"memory_read\((\d+)\)", stub.content)
+        assert handle is not None
+        originals += await memory.read_messages("s", after=int(handle[1]) - 1, until=int(handle[1]))
+        assert originals[-1].tool_call_id == stub.tool_call_id
+    assert len(originals) == len(stubs)
+    return originals
+
+
 async def test_what_a_stub_names_is_what_is_read_again() -> None:
     async with open_memory(settings("memory://")) as memory:
         await memory.save_history("s", [Message.user("hello"), Message.assistant("hi")])
@@ -65,14 +80,8 @@ async def test_what_a_stub_names_is_what_is_read_again() -> None:
             shown = turn.messages()
             turn.answer("8007")
         read = session_tools(memory, "s")[0]
-        stubs = [message for message in shown if message.content.startswith("[cleared: ")]
-        assert stubs
-        for stub in stubs:
-            handle = re.search(r"memory_read\((\d+)\)", stub.content)
-            assert handle is not None
-            original = (await memory.read_messages("s", after=int(handle[1]) - 1, until=int(handle[1])))[0]
-            assert original.tool_call_id == stub.tool_call_id
-            assert original.content in await read(seq=int(handle[1]))
+        for original in await named_by_stubs(memory, shown):
+            assert original.content in await read(seq=original.seq)
 
 
 async def test_a_stub_names_its_message_whoever_saves_meanwhile() -> None:
@@ -83,13 +92,7 @@ async def test_a_stub_names_its_message_whoever_saves_meanwhile() -> None:
                 await memory.save_history("s", [Message.assistant("from elsewhere")])
                 shown = turn.messages()
             turn.answer("8007")
-        stubs = [message for message in shown if message.content.startswith("[cleared: ")]
-        assert stubs
-        for stub in stubs:
-            handle = re.search(r"memory_read\((\d+)\)", stub.content)
-            assert handle is not None
-            original = (await memory.read_messages("s", after=int(handle[1]) - 1, until=int(handle[1])))[0]
-            assert original.tool_call_id == stub.tool_call_id
+        await named_by_stubs(memory, shown)
 
 
 async def test_another_process_shows_the_same_bytes(tmp_path: Path) -> None:
