@@ -38,10 +38,6 @@ class Pieces:
     def is_empty(self) -> bool:
         return not (self._texts or self.parts or self.calls)
 
-    @property
-    def has_text(self) -> bool:
-        return bool(self._texts)
-
     def text(self, given: str) -> Any:
         sent, kept = sendable_text(given), storable_text(given)
         start = self._length + (len(self._joint) if self._texts else 0)

@@ -26,7 +26,6 @@ MOST_LEVELS = 500
 
 MOST_INTEGER_BITS = 4096
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_PLAIN = (str, int, float, bool, type(None))
 
 
 def storable_text(text: str) -> str:
