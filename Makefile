@@ -60,7 +60,7 @@ MUTATED := reactor_memory tests migrations config pyproject.toml
 MUTMUT := PYTHONPATH=$(CURDIR)/build/mutmut $(CURDIR)/$(PY) -m mutmut
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-lowest check-beside test-llm test-studio screenshots test-all docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock check-supply sbom schema mutants mutate clean
+.PHONY: help demo install test test-busy coverage test-slow test-proofs test-properties test-adapters test-adapters-together test-lowest check-beside test-llm test-studio screenshots test-all house docs eval bench bench-micro bench-peers bench-service lint types layers check lock check-lock check-supply sbom schema mutants mutate clean
 
 help:  ## what there is
 	@awk -F ':.*## ' '/^[a-z3%.-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -125,6 +125,9 @@ test-all: $(SUPPORTED:%=test-%)  ## test on each supported version of Python
 test-3.%: $(DEV)
 	@python=$$(.ci/find-python 3.$*) && $(MAKE) --no-print-directory test VENV=.venv-3.$* PYTHON="$$python" \
 		UV="$(PY:python=uv)"
+
+house: $(DEV)  ## the measures of the house: rooms, lines, modules that run on the way of a message
+	@$(PY) -m tests.house.measures
 
 docs: build/docs/.installed  ## the documentation as a site, into build/site; a link that leads nowhere fails it
 	PYTHONPATH=$(CURDIR) $(PY) docs/build_site.py build/site-source
