@@ -76,12 +76,13 @@ class InvalidMessageError(InvalidInputError):
 
 
 class LimitExceededError(InvalidInputError):
-    """A value is larger than the setting `setting` allows."""
+    """A value is larger than a limit; `setting` is the one that raises it, None where nothing does."""
 
     def __init__(
-        self, field: str, *, actual: int, limit: int, unit: str, setting: str, instead: str = "send less"
+        self, field: str, *, actual: int, limit: int, unit: str, setting: str | None = None, instead: str = "send less"
     ) -> None:
-        super().__init__(field, f"has {actual} {unit}, the limit is {limit}: raise the setting {setting} or {instead}")
+        remedy = f"raise the setting {setting} or {instead}" if setting else instead
+        super().__init__(field, f"has {actual} {unit}, the limit is {limit}: {remedy}")
         self.actual = actual
         self.limit = limit
         self.unit = unit

@@ -19,7 +19,7 @@ from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.own_parts import sqlite_file
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.selection import scheme_of, selected
+from reactor_memory.wiring.selection import provider_of, scheme_of, selected
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import EffectiveSetting, Settings
 from reactor_memory.wiring.stores import conditions_of
@@ -41,6 +41,9 @@ SELECTED_BY = {
 }
 """The setting that selects an implementation, by plug point."""
 
+
+ASKED = ("summarizer", "chat_model", "embedder")
+"""Plug points whose setting may name a model of `models`."""
 
 OWN_NAMES = {"recall_index": "store", "stream_store": "database"}
 """What a setting says where no implementation is plugged in, but the library's own is used."""
@@ -182,7 +185,7 @@ def _others(conditions: ConditionReport, settings: Settings) -> Iterator[str]:
     """What is wrong with parts that the settings select, also where they are switched off today."""
     for plug_point in MADE_ALONE:
         key = SELECTED_BY[plug_point]
-        name = attrgetter(key)(settings)
+        name = provider_of(settings, key) if plug_point in ASKED else attrgetter(key)(settings)
         if name != OWN_NAMES.get(plug_point):
             try:
                 selected(conditions, plug_point, name, key, settings)
@@ -194,7 +197,8 @@ def _implementations(conditions: ConditionReport, settings: Settings) -> Iterato
     origins = {setting.key: setting for setting in settings.origins()}
     for binding in conditions.bindings:
         by = origins[SELECTED_BY[binding.plug_point]]
-        is_wanted = _wanted(by) == binding.name
+        wanted = provider_of(settings, by.key) if binding.plug_point in ASKED else _wanted(by)
+        is_wanted = wanted == binding.name
         choice = f"{by.key} ({by.origin}) names {'it' if is_wanted else 'another'}"
         yield Implementation(
             plug_point=binding.plug_point,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from reactor_memory.core.validation import MessageLimits, check_message
+from reactor_memory.core.validation import MessageLimits, check_message, setting_of
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.models import JsonObject, Message, ToolCall
 
@@ -136,7 +136,7 @@ def _bounded_parts(parts: list[Any], limits: MessageLimits) -> list[Any]:
 
 
 def _mark(what: str, setting: str, limit: int) -> str:
-    return f"[… {what} left out: limits.{setting} is {limit:,} …]"
+    return f"[… {what} left out: {setting_of(setting) or 'the limit'} is {limit:,} …]"
 
 
 def _depth(value: Any) -> int:

@@ -47,7 +47,6 @@ PAGE = 500
 class ManagerOptions(Value, frozen=True, kw_only=True):
     limits: MessageLimits
     delete_grace_days: int = 0
-    max_fork_depth: int = 200
     timeout_seconds: float = 10.0
 
 
@@ -456,11 +455,11 @@ class ConversationManager:
     async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
         """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`.
 
-        Raises `LimitExceededError` for more forks of forks than `store.max_fork_depth`.
+        Raises `LimitExceededError` for too many forks of forks (200).
         """
         check_position("at_seq", at_seq)
         parent = await self.get_session(session_id, user_id=user_id)
-        log.forks.check_fork_depth(parent, at_seq, self._options.max_fork_depth)
+        log.forks.check_fork_depth(parent, at_seq)
         fork_id = f"{parent.group_id}~{self._random(12)}"
         return await self._messages.fork(session_id, user_id, at_seq=at_seq, fork_id=fork_id, now=self._clock())
 

@@ -54,6 +54,10 @@ class MessageLimits(Value, frozen=True, kw_only=True):
     max_session_bytes: int = 32 * 1024 * 1024
 
 
+SETTABLE = ("max_content_bytes", "max_batch_messages", "max_parts_bytes", "max_session_bytes")
+"""The limits that are settings."""
+
+
 def check_session_id(value: object, *, creating: bool) -> None:
     """Raises `InvalidInputError`. When `creating`, the mark of forks is refused: only `fork` makes such ids."""
     _check_id("session_id", value)
@@ -322,7 +326,12 @@ def _json_size(value: object) -> int:
 
 def _check_limit(field: str, actual: int, limit: int, unit: str, setting: str) -> None:
     if actual > limit:
-        raise LimitExceededError(field, actual=actual, limit=limit, unit=unit, setting=f"limits.{setting}")
+        raise LimitExceededError(field, actual=actual, limit=limit, unit=unit, setting=setting_of(setting))
+
+
+def setting_of(limit: str) -> str | None:
+    """The setting that raises a limit."""
+    return f"limits.{limit}" if limit in SETTABLE else None
 
 
 def _type_name(value: object) -> str:

@@ -29,6 +29,7 @@ from reactor_memory.models import Message, Value
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Summary, SummaryHead
 from reactor_memory.text.spans import sentences
+from reactor_memory.wiring.asked_models import ANSWER_SECONDS
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.settings import Settings
 
@@ -169,7 +170,7 @@ def install(container: Container) -> None:
         cost=cost,
         count_text=counter.of_text,
         redactor=container.redactor,
-        timeout_seconds=settings.summary.timeout_seconds,
+        timeout_seconds=settings.model(settings.summary.provider).timeout_seconds or ANSWER_SECONDS,
     )
     _override(container.job, job)
     _override(container.strategy, providers.Object(RollingStrategy()))

@@ -24,6 +24,7 @@ from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Usage
+from reactor_memory.wiring.asked_models import summarizing_model
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.sections import Price
 
@@ -90,7 +91,7 @@ async def replay_sessions(
             await _Replay(container, session, tallies, user_id=user_id, keep=keep).run(advance)
             tokens += sum(map(count.of, session.messages))
     settings = container.settings()
-    prices = prices_of(settings.prices, summarizer_model=settings.summary.llm_model)
+    prices = prices_of(settings.prices, summarizer_model=summarizing_model(settings))
     return [_outcome(case, tally, usage_of(container), tokens, prices) for case, tally in tallies.items()]
 
 

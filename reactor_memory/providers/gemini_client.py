@@ -37,7 +37,7 @@ class GeminiClient:
         self, model: str, api_key: str, *, base_url: str | None, timeout_seconds: float, max_output_tokens: int
     ) -> None:
         if not api_key.strip():
-            raise ConfigurationError("summary.api_key", "is needed by the provider gemini; or set GEMINI_API_KEY")
+            raise ConfigurationError("api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
         self._model = model
         self._api_key = api_key.strip()
         self._base_url = base_url

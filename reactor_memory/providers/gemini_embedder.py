@@ -23,7 +23,7 @@ class GeminiEmbedder:
         self, model: str, api_key: str, *, dimensions: int, base_url: str | None, timeout_seconds: float
     ) -> None:
         if not api_key.strip():
-            raise ConfigurationError("search.api_key", "is needed by the embedder gemini; or set GEMINI_API_KEY")
+            raise ConfigurationError("api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
         self._model = model
         self._api_key = api_key.strip()
         self._dimensions = dimensions

@@ -54,7 +54,7 @@ class OpenAIClient:
     ) -> None:
         self._model = model
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
-        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url, section="summary")}
+        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url)}
         self._dialect = dialect_for(response_format, is_openai=base_url is None)
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
@@ -106,21 +106,19 @@ class OpenAIClient:
         )
 
 
-def authorization(api_key: str | None, base_url: str | None, *, section: str) -> dict[str, str]:
-    """The header with the key, if there is one. Raises `ConfigurationError`, which names the settings of `section`."""
+def authorization(api_key: str | None, base_url: str | None) -> dict[str, str]:
+    """The header with the key, if there is one. Raises `ConfigurationError`, which names the argument."""
     key = (api_key or "").strip()
     if not key and base_url is None:
-        raise ConfigurationError(
-            f"{section}.api_key", f"is not set: set it or OPENAI_API_KEY, or {section}.base_url for another server"
-        )
+        raise ConfigurationError("api_key", "is not set: set it or OPENAI_API_KEY, or base_url for another server")
     if not (key.isascii() and key.isprintable()):
-        raise ConfigurationError(f"{section}.api_key", "must consist of printable ASCII characters")
+        raise ConfigurationError("api_key", "must consist of printable ASCII characters")
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _failure(answer: _Answer, complaint: str) -> SummarizationError:
     if answer.status in (*_UNDERSTOOD, 413) and is_too_long(complaint):
-        problem = "the model takes in less: lower summary.max_input_tokens or summary.max_output_tokens"
+        problem = "the model takes in less: lower its max_input_tokens or max_output_tokens in models"
         return SummarizationError("too_long", problem, retryable=False)
     if answer.status == 429 and is_quota(complaint):
         return SummarizationError("rejected", "the quota of the key is used up", retryable=False)

@@ -53,7 +53,7 @@ class OpenAIEmbedder:
         self._dimensions = dimensions
         self._is_openai = base_url is None
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/embeddings"
-        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url, section="search")}
+        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url)}
         self._timeout_seconds = timeout_seconds
         self._connection = OnDemand(self._open)
 
@@ -113,7 +113,7 @@ class OpenAIEmbedder:
             raise EmbeddingError("malformed", "the answer holds other vectors than were asked for")
         lengths = {len(vector) for vector in vectors.values()}
         if lengths != {self._dimensions}:
-            problem = f"the model makes vectors of {max(lengths)} numbers: set search.dimensions to that"
+            problem = f"the model makes vectors of {max(lengths)} numbers: set its dimensions in models to that"
             raise EmbeddingError("rejected", problem, retryable=False)
         return [of_length_one(vectors[index]) for index in range(count)]
 

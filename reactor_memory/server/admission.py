@@ -35,6 +35,12 @@ from reactor_memory.wiring.service_sections import AuthSettings, IssuerSettings
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
 
+BURST_SECONDS = 15.0
+"""What a caller does not use up may come at once later: as much as for so long."""
+
+FETCH_SECONDS = 5.0
+"""How long it may take to fetch keys."""
+
 Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -91,14 +97,14 @@ def admission_of(
 
     `development` is an issuer of this process beside those of the settings.
     """
-    issuers = [issuer_of(issuer, settings, clock) for issuer in settings.issuers]
+    issuers = [issuer_of(issuer, clock) for issuer in settings.issuers]
     if development is not None:
         issuers.append(development.issuer)
     authenticator = Authenticator(
-        tokens=TokenVerifier(issuers, clock=clock, max_bytes=settings.max_token_bytes),
+        tokens=TokenVerifier(issuers, clock=clock),
         keys=KeyRing(database, clock=clock),
     )
-    buckets = partial(Buckets, burst_seconds=settings.burst_seconds, clock=clock)
+    buckets = partial(Buckets, burst_seconds=BURST_SECONDS, clock=clock)
     return Admission(
         authenticator,
         users=buckets(per_minute=settings.user_requests_per_minute),
@@ -107,12 +113,12 @@ def admission_of(
     )
 
 
-def issuer_of(issuer: IssuerSettings, settings: AuthSettings, clock: Clock) -> Issuer:
+def issuer_of(issuer: IssuerSettings, clock: Clock) -> Issuer:
     return Issuer(
         issuer=issuer.issuer,
         audience=issuer.audience,
         algorithm=issuer.algorithm,
-        keys=_keys_of(issuer, settings, clock),
+        keys=_keys_of(issuer, clock),
         token_types=issuer.token_types,
         user_claim=issuer.user_claim,
         user_prefix=issuer.user_prefix,
@@ -120,20 +126,16 @@ def issuer_of(issuer: IssuerSettings, settings: AuthSettings, clock: Clock) -> I
     )
 
 
-def _keys_of(issuer: IssuerSettings, settings: AuthSettings, clock: Clock) -> KeySource:
+def _keys_of(issuer: IssuerSettings, clock: Clock) -> KeySource:
     if issuer.secret is not None:
         return SharedSecret(issuer.secret.get_secret_value().encode())
     if issuer.jwks_url is None:
         return _keys_in_file(issuer)
     return RemoteKeys(
-        partial(fetch_set, issuer.jwks_url, settings.jwks_timeout_seconds),
+        partial(fetch_set, issuer.jwks_url, FETCH_SECONDS),
         algorithm=issuer.algorithm,
         clock=clock,
-        options=FetchOptions(
-            refresh_seconds=settings.jwks_refresh_seconds,
-            stale_seconds=settings.jwks_stale_seconds,
-            pause_seconds=settings.jwks_pause_seconds,
-        ),
+        options=FetchOptions(),
     )
 
 

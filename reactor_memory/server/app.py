@@ -15,7 +15,7 @@ from reactor_memory.server import guards
 from reactor_memory.server.addresses import with_slashes
 from reactor_memory.server.guards import Authenticator
 from reactor_memory.server.idempotency import AnsweredRequests
-from reactor_memory.server.limits import body_limits
+from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.openapi import encoded_document
 from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.problems import EXCEPTION_HANDLERS
@@ -69,7 +69,7 @@ def parts_of(container: ServiceContainer) -> Parts:
             AnsweredRequests, database=container.database, access=container.access, clock=container.clock
         ),
         "tokens": providers.Singleton(page_tokens, settings, container.database),
-        "limits": providers.Singleton(body_limits, settings.http),
+        "limits": providers.Singleton(BodyLimits),
         "is_described": lambda: settings.http.openapi,
         "description": lambda: staticmethod(encoded_document),  # a function in a class would be its method
     }

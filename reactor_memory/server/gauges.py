@@ -10,6 +10,7 @@ from reactor_memory.core.log import background_work
 from reactor_memory.errors import StoreError
 from reactor_memory.features.search import operations as search
 from reactor_memory.models.requests import SUMMARIZE
+from reactor_memory.server.readiness import READY_SECONDS
 from reactor_memory.wiring.service_container import ServiceContainer
 
 MOST_WORK = 1000
@@ -38,7 +39,6 @@ class Readings:
         self._breaker = container.breaker()
         self._streams = container.response_streams()
         self._clock = container.clock()
-        self._timeout_seconds = container.service_settings().http.ready_timeout_seconds
         self._searches = container.settings().search.enabled
         self._embedder = container.embedder() if self._searches else None
 
@@ -49,7 +49,7 @@ class Readings:
             "store_up": 0.0,
         }
         try:
-            with anyio.move_on_after(self._timeout_seconds):
+            with anyio.move_on_after(READY_SECONDS):
                 return values | await self._stored() | await self._waiting() | {"store_up": 1.0}
         except StoreError:
             pass

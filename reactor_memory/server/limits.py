@@ -9,25 +9,24 @@ from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest, JsonObject
 from reactor_memory.features.sharing.models import RESERVED_METADATA
 from reactor_memory.models import Value
-from reactor_memory.wiring.service_sections import HttpSettings
 
 
 class BodyLimits(Value, frozen=True, kw_only=True):
     """Checks of what the schema of a body cannot say. All raise `InvalidInputError` or `LimitExceededError`."""
 
-    max_message_bytes: int
-    max_batch_messages: int
-    max_metadata_keys: int
-    metadata: MessageLimits
+    max_message_bytes: int = 256 * 1024
+    max_batch_messages: int = 100
+    max_metadata_keys: int = 50
+    metadata: MessageLimits = MessageLimits()
 
     def check_message(self, message: CreateUserMessageRequest | CreateAgentMessageRequest, field: str = "") -> None:
         """`field` is what leads to the message in the body, with the dot."""
         size = check_text(f"{field}content", message.content)
-        _check(f"{field}content", size, self.max_message_bytes, "bytes", "max_message_bytes")
+        _check(f"{field}content", size, self.max_message_bytes, "bytes")
         self.check_metadata(message.metadata, f"{field}metadata")
 
     def check_batch(self, messages: Sequence[CreateAgentMessageRequest]) -> None:
-        _check("messages", len(messages), self.max_batch_messages, "messages", "max_batch_messages")
+        _check("messages", len(messages), self.max_batch_messages, "messages")
         for position, message in enumerate(messages):
             self.check_message(message, f"messages[{position}].")
 
@@ -35,24 +34,13 @@ class BodyLimits(Value, frozen=True, kw_only=True):
         """Keys of the service itself are refused, not passed over."""
         if not metadata:
             return
-        _check(field, len(metadata), self.max_metadata_keys, "keys", "max_metadata_keys")
+        _check(field, len(metadata), self.max_metadata_keys, "keys")
         for key in metadata:
             if key.startswith(RESERVED_METADATA):
                 raise InvalidInputError(field, f"has a key that begins with {RESERVED_METADATA}, which is reserved")
         check_metadata(field, metadata, self.metadata)
 
 
-def body_limits(settings: HttpSettings) -> BodyLimits:
-    return BodyLimits(
-        max_message_bytes=settings.max_message_bytes,
-        max_batch_messages=settings.max_batch_messages,
-        max_metadata_keys=settings.max_metadata_keys,
-        metadata=MessageLimits(
-            max_metadata_bytes=settings.max_metadata_bytes, max_metadata_depth=settings.max_metadata_depth
-        ),
-    )
-
-
-def _check(field: str, actual: int, limit: int, unit: str, setting: str) -> None:
+def _check(field: str, actual: int, limit: int, unit: str) -> None:
     if actual > limit:
-        raise LimitExceededError(field, actual=actual, limit=limit, unit=unit, setting=f"http.{setting}")
+        raise LimitExceededError(field, actual=actual, limit=limit, unit=unit)

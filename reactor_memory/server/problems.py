@@ -73,10 +73,8 @@ _BY_STATUS = (
     | {409: CONFLICT}
 )
 
-_LARGE = frozenset(
-    {"max_content_bytes", "max_batch_messages", "max_message_bytes", "max_body_bytes", "max_bytes", "max_pieces"}
-)
-"""Settings whose limits are about the size of a request; what exceeds others is merely not acceptable."""
+_LARGE = frozenset({"bytes", "messages", "pieces"})
+"""What the size of a request is counted in; what exceeds other limits, and metadata, is merely not acceptable."""
 
 
 _WITHOUT_BODY = frozenset({"GET", "DELETE"})
@@ -210,7 +208,8 @@ def _of_input(error: errors.InvalidInputError) -> ProblemError:
 
 def _of_limit(error: errors.LimitExceededError) -> ProblemError:
     problem = f"has {error.actual} {error.unit}, the limit is {error.limit}"
-    kind = TOO_LARGE if error.setting.split(".")[-1] in _LARGE else INVALID
+    is_large = error.unit in _LARGE and not error.field.endswith("metadata")
+    kind = TOO_LARGE if is_large else INVALID
     return invalid(_on_the_wire(error.field), problem, kind)
 
 

@@ -27,7 +27,7 @@ from reactor_memory.server.admission import Admission, admission_of, require_cal
 from reactor_memory.server.app import create_app
 from reactor_memory.server.connections import patient
 from reactor_memory.server.development import DevelopmentIssuer, require_loopback
-from reactor_memory.server.readiness import Probe, Probes
+from reactor_memory.server.readiness import READY_SECONDS, Probe, Probes
 from reactor_memory.server.request_records import Observed, Observer, RequestLog
 from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.server.slow_bodies import BoundedBodies
@@ -77,6 +77,9 @@ def address_listened_on(listener: socket.socket) -> str:
 # -- what it serves ---------------------------------------------------------------------------------------------------
 
 
+HEAD_SECONDS, BODY_SECONDS = 10.0, 30.0
+"""How long a caller may take to send the head of a request, and its body."""
+
 _NOBODYS_SESSION = "reactor-memory~ready"
 """An id that no session can have."""
 
@@ -91,7 +94,7 @@ def probes_of(container: ServiceContainer, admission: Admission) -> Probes:
     responses = container.response_store()
     if responses is not None and container.where_responses_are() == "elsewhere":
         probes["streams"] = lambda: responses.get_response(_NOBODYS_SESSION, "ready")
-    return Probes(probes, timeout_seconds=container.service_settings().http.ready_timeout_seconds)
+    return Probes(probes, timeout_seconds=READY_SECONDS)
 
 
 def observed_app(
@@ -100,7 +103,7 @@ def observed_app(
     """The service with everything that a request passes on its way."""
     settings = container.service_settings()
     app: ASGIApp = create_app(container, authenticator=admission, probes=probes)
-    app = BoundedBodies(app, settings.http.body_timeout_seconds)
+    app = BoundedBodies(app, BODY_SECONDS)
     if settings.telemetry.enabled:
         from reactor_memory.server.tracing import Traced
 
@@ -115,7 +118,7 @@ def _server(app: ASGIApp, http: HttpSettings, stop: Stop, *, lifespan: Literal["
     requests = Requests(app)
     config = uvicorn.Config(
         cast("Any", requests),
-        http=patient(http.head_timeout_seconds),
+        http=patient(HEAD_SECONDS),
         ws="none",
         lifespan=lifespan,
         backlog=BACKLOG,

@@ -18,6 +18,10 @@ Probe = Callable[[], Awaitable[Any]]
 OK = "ok"
 
 
+READY_SECONDS = 2.0
+"""How long the database and the other parts may take to answer."""
+
+
 class Probes:
     """Asks all parts at once."""
 

@@ -16,6 +16,7 @@ from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Usage
 from reactor_memory.models.session_pages import SessionPreview
 from reactor_memory.studio.studio import Studio
+from reactor_memory.wiring.asked_models import summarizing_model
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ async def _row(memory: Memory, session: SessionPreview, depth: int) -> Row:
         tokens_read=sum(each.tokens_read for each in own), tokens_written=sum(each.tokens_written for each in own)
     )
     settings = memory.container.settings()
-    price = prices_of(settings.prices, summarizer_model=settings.summary.llm_model)[1]
+    price = prices_of(settings.prices, summarizer_model=summarizing_model(settings))[1]
     return Row(
         session=session,
         depth=depth,

@@ -24,7 +24,7 @@ _OF_SUMMARIES = frozenset({
     "summary.memory_role",
 })  # fmt: skip
 _NOT_OF_CONTEXTS = frozenset({"context.record", "tokens.cache_dir"})
-ASKING_OTHERS = frozenset({"summary.provider", "summary.llm_model", "search.enabled", "search.embedder"})
+ASKING_OTHERS = frozenset({"summary.provider", "search.enabled", "search.embedder"})
 """They need keys and extras that whoever looks may not have: a difference is said, and nothing taken over."""
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from reactor_memory.errors import ConfigurationError
 from reactor_memory.features.chat.chat_model import ChatModel
+from reactor_memory.wiring.asked_models import ANSWER_SECONDS, GEMINI_MODEL, key_of, named_model, of_model
 from reactor_memory.wiring.selection import is_progressive
 from reactor_memory.wiring.settings import Settings
 
@@ -28,50 +28,43 @@ def echo_chat_model(settings: Settings) -> ChatModel:
 def gemini_chat_model(settings: Settings) -> ChatModel:
     from reactor_memory.features.chat.gemini import GeminiChatModel
 
-    asked = chat_endpoint(settings, "gemini")
-    model = asked.model or type(settings.summary).model_fields["llm_model"].default
-    return GeminiChatModel(model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds)
+    name = chat_model_name(settings)
+    asked = settings.model(name)
+    with of_model(name):
+        return GeminiChatModel(
+            asked.model or GEMINI_MODEL,
+            key_of(asked),
+            base_url=asked.base_url,
+            timeout_seconds=asked.timeout_seconds or ANSWER_SECONDS,
+        )
 
 
 def openai_chat_model(settings: Settings) -> ChatModel:
     from reactor_memory.features.chat.openai import OpenAIChatModel
 
-    asked = chat_endpoint(settings, "openai")
-    if asked.model is None:
-        raise ConfigurationError("chat.model", "must name a model of the server")
-    return OpenAIChatModel(
-        asked.model, asked.api_key, base_url=asked.base_url, timeout_seconds=settings.chat.timeout_seconds
-    )
+    name = chat_model_name(settings)
+    asked = settings.model(name)
+    with of_model(name):
+        return OpenAIChatModel(
+            named_model(asked),
+            key_of(asked),
+            base_url=asked.base_url,
+            timeout_seconds=asked.timeout_seconds or ANSWER_SECONDS,
+        )
+
+
+def chat_model_name(settings: Settings) -> str:
+    return settings.summary.provider if settings.chat.provider == "auto" else settings.chat.provider
 
 
 def automatic_chat_model(settings: Settings) -> ChatModel:
-    """The provider of the summaries, if the settings say enough of it, else nobody: nothing leaves the machine."""
-    asked = chat_endpoint(settings, settings.summary.provider)
-    if settings.summary.provider == "gemini" and asked.api_key:
+    """The model of the summaries, if the settings say enough of it, else nobody: nothing leaves the machine."""
+    asked = settings.model(settings.summary.provider)
+    if asked.provider == "gemini" and asked.api_key:
         return gemini_chat_model(settings)
-    if settings.summary.provider == "openai" and asked.model and (asked.api_key or asked.base_url):
+    if asked.provider == "openai" and asked.model and (asked.api_key or asked.base_url):
         return openai_chat_model(settings)
     return echo_chat_model(settings)
-
-
-class ChatEndpoint(NamedTuple):
-    """A model and the way to it."""
-
-    model: str | None
-    api_key: str | None
-    base_url: str | None
-
-
-def chat_endpoint(settings: Settings, provider: str) -> ChatEndpoint:
-    """What the chat leaves open is taken from the summaries, if these ask the same provider; their key goes to their
-    address and to no other.
-    """
-    chat, summary = settings.chat, settings.summary
-    alike = summary.provider == provider
-    named = summary.llm_model if alike and "llm_model" in summary.model_fields_set else None
-    base_url = chat.base_url or (summary.base_url if alike else None)
-    api_key = chat.api_key or (summary.api_key if alike and base_url == summary.base_url else None)
-    return ChatEndpoint(chat.model or named, api_key.get_secret_value() if api_key else None, base_url)
 
 
 def summaries_of(

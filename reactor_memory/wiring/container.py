@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING
 
 from dependency_injector import containers, providers
 
+from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context_managers import nothing
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.wiring import blocks, options, stores
 from reactor_memory.wiring.background_work import background_work_of
-from reactor_memory.wiring.selection import imported, is_in_database, message_limits, named_by, refuse_without_database
+from reactor_memory.wiring.selection import (
+    asked_by,
+    imported,
+    is_in_database,
+    message_limits,
+    named_by,
+    refuse_without_database,
+)
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -56,7 +64,7 @@ class Container(containers.DeclarativeContainer):
     random = providers.Object(random.SystemRandom().random)
 
     token_counter = providers.Singleton(named_by, conditions, "token_counter", "tokens.counter", settings)
-    message_counter = providers.Singleton(options.message_counter_of, token_counter, settings)
+    message_counter = providers.Singleton(MessageCounter, token_counter)
 
     database = providers.Singleton(stores.database_of, conditions, settings.provided.store.url, settings)
     in_database = providers.Callable(is_in_database, conditions, settings)
@@ -102,10 +110,10 @@ class Container(containers.DeclarativeContainer):
         stores.context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
     )
 
-    summarizer = providers.Singleton(named_by, conditions, "summarizer", "summary.provider", settings)
+    summarizer = providers.Singleton(asked_by, conditions, "summarizer", "summary.provider", settings)
     fallback_summarizer = providers.Singleton(imported("reactor_memory.wiring.facts:extractive_summarizer"), settings)
-    chat_model = providers.Singleton(named_by, conditions, "chat_model", "chat.provider", settings)
-    breaker = providers.Singleton(imported("reactor_memory.wiring.breakers:breaker_of"), settings)
+    chat_model = providers.Singleton(asked_by, conditions, "chat_model", "chat.provider", settings)
+    breaker = providers.Singleton(imported("reactor_memory.wiring.asked_models:new_breaker"))
     spending_caps = providers.Singleton(
         imported("reactor_memory.wiring.facts:spending_caps_of"), database, clock, settings
     )
@@ -379,7 +387,7 @@ class Container(containers.DeclarativeContainer):
     long_term_memory = providers.Singleton(
         imported("reactor_memory.wiring.notes:long_term_memory_of"), needed_database, clock, settings
     )
-    chat_summarizer = providers.Singleton(named_by, conditions, "summarizer", "chat_memory.summarizer", settings)
+    chat_summarizer = providers.Singleton(stores.chat_summarizer_of, conditions, settings)
     own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
         imported("reactor_memory.features.tiers.writer:TierWriter"),
         providers.Singleton(imported("reactor_memory.wiring.tiers:condenser_of"), chat_summarizer, message_counter),

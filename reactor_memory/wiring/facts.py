@@ -9,7 +9,14 @@ from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.wiring.breakers import breaker_of
+from reactor_memory.wiring.asked_models import (
+    ANSWER_SECONDS,
+    GEMINI_MODEL,
+    key_of,
+    named_model,
+    new_breaker,
+    of_model,
+)
 from reactor_memory.wiring.selection import counter_of, microseconds
 from reactor_memory.wiring.settings import Settings
 
@@ -34,19 +41,18 @@ def extractive_summarizer(settings: Settings) -> Summarizer:
 def gemini_summarizer(settings: Settings) -> Summarizer:
     from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 
-    summary = settings.summary
-    if summary.api_key is None:
-        raise ConfigurationError("summary.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
-    model = GeminiSummarizer(
-        model=summary.llm_model,
-        api_key=summary.api_key.get_secret_value(),
-        base_url=summary.base_url,
-        timeout_seconds=summary.timeout_seconds,
-        max_narrative_tokens=summary.max_narrative_tokens,
-        max_input_tokens=summary.max_input_tokens,
-        max_output_tokens=summary.max_output_tokens,
-        counter=counter_of(settings),
-    )
+    asked = settings.model(settings.summary.provider)
+    with of_model(settings.summary.provider):
+        model = GeminiSummarizer(
+            model=asked.model or GEMINI_MODEL,
+            api_key=key_of(asked) or "",
+            base_url=asked.base_url,
+            timeout_seconds=asked.timeout_seconds or ANSWER_SECONDS,
+            max_narrative_tokens=settings.summary.max_narrative_tokens,
+            max_input_tokens=asked.max_input_tokens,
+            max_output_tokens=asked.max_output_tokens,
+            counter=counter_of(settings),
+        )
     return supplemented(model, settings)
 
 
@@ -59,20 +65,19 @@ def supplemented(model: Summarizer, settings: Settings) -> Summarizer:
 def openai_summarizer(settings: Settings) -> Summarizer:
     from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 
-    summary = settings.summary
-    if "llm_model" not in summary.model_fields_set:
-        raise ConfigurationError("summary.llm_model", "must name a model of the server; the default is one of Gemini")
-    model = OpenAISummarizer(
-        model=summary.llm_model,
-        api_key=summary.api_key.get_secret_value() if summary.api_key else None,
-        base_url=summary.base_url,
-        response_format=summary.response_format,
-        timeout_seconds=summary.timeout_seconds,
-        max_narrative_tokens=summary.max_narrative_tokens,
-        max_input_tokens=summary.max_input_tokens,
-        max_output_tokens=summary.max_output_tokens,
-        counter=counter_of(settings),
-    )
+    asked = settings.model(settings.summary.provider)
+    with of_model(settings.summary.provider):
+        model = OpenAISummarizer(
+            model=named_model(asked),
+            api_key=key_of(asked),
+            base_url=asked.base_url,
+            response_format=asked.response_format,
+            timeout_seconds=asked.timeout_seconds or ANSWER_SECONDS,
+            max_narrative_tokens=settings.summary.max_narrative_tokens,
+            max_input_tokens=asked.max_input_tokens,
+            max_output_tokens=asked.max_output_tokens,
+            counter=counter_of(settings),
+        )
     return supplemented(model, settings)
 
 
@@ -102,14 +107,14 @@ def provider_guard_of(
 ) -> ProviderGuard:
     from reactor_memory.features.facts.provider_guard import ProviderGuard
 
-    return ProviderGuard(
-        redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=settings.summary.timeout_seconds
-    )
+    asked = settings.model(settings.summary.provider)
+    seconds = asked.timeout_seconds or ANSWER_SECONDS
+    return ProviderGuard(redactor=redactor, caps=caps, breaker=breaker, timeout_seconds=seconds)
 
 
 def own_guard_of(redactor: Redactor, caps: SpendingCaps, settings: Settings) -> ProviderGuard:
     """The guard of a provider that is asked by nobody else, so that only its own failures count."""
-    return provider_guard_of(redactor, caps, breaker_of(settings), settings)
+    return provider_guard_of(redactor, caps, new_breaker(), settings.asking(settings.chat_memory.summarizer))
 
 
 def fold_of(counter: MessageCounter, settings: Settings) -> SummaryFold:

@@ -18,7 +18,7 @@ from reactor_memory.wiring.selection import context_limits, message_limits, on_o
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.core.ports import Clock, TokenCounter
+    from reactor_memory.core.ports import Clock
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -55,7 +55,6 @@ def manager_options(settings: Settings) -> ManagerOptions:
         timeout_seconds=settings.store.timeout_seconds,
         limits=message_limits(settings),
         delete_grace_days=settings.store.delete_grace_days,
-        max_fork_depth=settings.store.max_fork_depth,
     )
 
 
@@ -84,8 +83,3 @@ def new_session_id() -> str:
 
 def is_given(value: object) -> bool:
     return value is not None
-
-
-def message_counter_of(counter: TokenCounter, settings: Settings) -> MessageCounter:
-    tokens = settings.tokens
-    return MessageCounter(counter, media_part_tokens=tokens.media_part_tokens, by_rule=tokens.media_by_rule)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from reactor_memory.database.database import Database
-from reactor_memory.wiring.breakers import breaker_of
+from reactor_memory.wiring.asked_models import VECTOR_SECONDS, new_breaker
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def recall_of(
     from reactor_memory.features.redaction import unredacted
     from reactor_memory.features.search.hybrid_recall import MeaningIndex
 
-    search, breaker = settings.search, breaker_of(settings)
-    seconds = min(options.seconds / 3, search.timeout_seconds)
-    patient = GuardedEmbedder(known, redactor=unredacted, breaker=breaker, timeout_seconds=seconds)
+    search = settings.search
+    seconds = min(options.seconds / 3, settings.model(search.embedder).timeout_seconds or VECTOR_SECONDS)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=new_breaker(), timeout_seconds=seconds)
     return MeaningIndex(
         words, database=database, embedder=patient, min_similarity=search.min_similarity, seconds=options.seconds / 2
     )
@@ -49,11 +49,4 @@ def recall_of(
 def recall_options(settings: Settings) -> RecallOptions:
     from reactor_memory.features.recall.recaller import RecallOptions
 
-    given = settings.recall
-    return RecallOptions(
-        default=given.default,
-        share=given.share,
-        query_share=given.query_share,
-        query_memory_share=settings.context.query_memory_share,
-        overhead=settings.tokens.overhead_per_message,
-    )
+    return RecallOptions(default=settings.recall.default, overhead=settings.tokens.overhead_per_message)

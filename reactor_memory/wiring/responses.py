@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from reactor_memory.features.responses.response_streams import StreamBackend, StreamOptions
 
 
+LEAST_POLL_SECONDS, MOST_POLL_SECONDS = 0.05, 1.0
+"""How often to look for what other processes wrote: the pauses grow from the first to the second."""
+
+RECHECK_SECONDS = 30.0
+"""How often it is checked that readers still may read."""
+
+MAX_PIECES = 100_000
+"""Of one response."""
+
+
 def redis_stream_store(settings: Settings) -> ResponseStore:
     try:
         from reactor_memory.features.responses.redis_store import RedisResponses
@@ -42,8 +52,7 @@ def stream_backend_of(store: ResponseStore | None, settings: Settings) -> Stream
 
     if isinstance(store, ResponseSignals):
         return StreamBackend(store, Watches(store))
-    streams = settings.streams
-    polled = PolledSignals(store, min_seconds=streams.poll_min_seconds, max_seconds=streams.poll_max_seconds)
+    polled = PolledSignals(store, min_seconds=LEAST_POLL_SECONDS, max_seconds=MOST_POLL_SECONDS)
     return StreamBackend(store, Watches(polled))
 
 
@@ -55,11 +64,11 @@ def stream_options(settings: Settings) -> StreamOptions:
     return StreamOptions(
         expires_microseconds=microseconds(streams.expires_seconds),
         max_size=streams.max_bytes,
-        max_events=streams.max_pieces,
+        max_events=MAX_PIECES,
         max_open=streams.max_open_per_caller,
         follow=FollowOptions(
             keep_microseconds=microseconds(streams.keep_seconds),
-            recheck_seconds=streams.recheck_seconds,
+            recheck_seconds=RECHECK_SECONDS,
             heartbeat_seconds=streams.heartbeat_seconds,
         ),
     )

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.models.requests import Ahead
-from reactor_memory.wiring.breakers import breaker_of
+from reactor_memory.wiring.asked_models import VECTOR_SECONDS, key_of, new_breaker, of_model
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.selection import microseconds, named_by
+from reactor_memory.wiring.selection import asked_by, microseconds
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
     from reactor_memory.features.search.message_search import MessageSearchService
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
+
+
+BATCH_MESSAGES = 50
+"""Messages that are embedded at a time."""
 
 
 def no_embedder(settings: Settings) -> None:
@@ -34,45 +38,46 @@ def wordllama_embedder(settings: Settings) -> Embedder:
 def gemini_embedder(settings: Settings) -> Embedder:
     from reactor_memory.providers.gemini_embedder import DEFAULT_MODEL, GeminiEmbedder
 
-    search = settings.search
-    if search.api_key is None:
-        raise ConfigurationError("search.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
-    return GeminiEmbedder(
-        search.model or DEFAULT_MODEL,
-        search.api_key.get_secret_value(),
-        dimensions=search.dimensions,
-        base_url=search.base_url,
-        timeout_seconds=search.timeout_seconds,
-    )
+    name = settings.search.embedder
+    asked = settings.model(name)
+    with of_model(name):
+        return GeminiEmbedder(
+            asked.embedding_model or DEFAULT_MODEL,
+            key_of(asked) or "",
+            dimensions=asked.dimensions,
+            base_url=asked.base_url,
+            timeout_seconds=asked.timeout_seconds or VECTOR_SECONDS,
+        )
 
 
 def openai_embedder(settings: Settings) -> Embedder:
     from reactor_memory.providers.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder
 
-    search = settings.search
-    if search.base_url is not None and search.model is None:
-        raise ConfigurationError("search.model", "is not set: name a model of the server of search.base_url")
-    return OpenAIEmbedder(
-        search.model or DEFAULT_MODEL,
-        search.api_key.get_secret_value() if search.api_key else None,
-        dimensions=search.dimensions,
-        base_url=search.base_url,
-        timeout_seconds=search.timeout_seconds,
-    )
+    name = settings.search.embedder
+    asked = settings.model(name)
+    with of_model(name):
+        if asked.base_url is not None and asked.embedding_model is None:
+            raise ConfigurationError("embedding_model", "is not set: name a model of the server of base_url")
+        return OpenAIEmbedder(
+            asked.embedding_model or DEFAULT_MODEL,
+            key_of(asked),
+            dimensions=asked.dimensions,
+            base_url=asked.base_url,
+            timeout_seconds=asked.timeout_seconds or VECTOR_SECONDS,
+        )
 
 
 def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: Settings) -> Embedder | None:
     """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
-    embedder: Embedder | None = named_by(report, "embedder", "search.embedder", settings)
+    embedder: Embedder | None = asked_by(report, "embedder", "search.embedder", settings)
     if embedder is None:
         return None
     if find_spec("numpy") is None:
         raise MissingExtraError("search.embedder", package="numpy", extra="vectors")
     from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
 
-    return GuardedEmbedder(
-        embedder, redactor=redactor, breaker=breaker_of(settings), timeout_seconds=settings.search.timeout_seconds
-    )
+    seconds = settings.model(settings.search.embedder).timeout_seconds or VECTOR_SECONDS
+    return GuardedEmbedder(embedder, redactor=redactor, breaker=new_breaker(), timeout_seconds=seconds)
 
 
 def index_jobs(
@@ -107,7 +112,7 @@ def index_jobs(
         unread=unread,
         embedder=embedder,
         clock=clock,
-        batch_messages=settings.search.batch_messages,
+        batch_messages=BATCH_MESSAGES,
         max_attempts=background.max_attempts,
         ahead=ahead,
     )

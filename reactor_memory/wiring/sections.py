@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -14,10 +14,13 @@ from pydantic import (
     PositiveFloat,
     PositiveInt,
     SecretStr,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
+from pydantic.functional_validators import ModelWrapValidatorHandler  # where each version has it
 
-from reactor_memory.core.context.draft import MEMORY_CURVE
+from reactor_memory.text.addresses import is_loopback
 from reactor_memory.wiring.setting_values import (
     FileMode,
     PluginName,
@@ -25,7 +28,6 @@ from reactor_memory.wiring.setting_values import (
     PluginOptions,
     Prompt,
     Section,
-    Share,
     StoreUrl,
     WebUrl,
 )
@@ -52,7 +54,6 @@ class StoreSettings(Section):
 
     url: StoreUrl = Field(default="sqlite:///reactor-memory.db", repr=False)
     delete_grace_days: NonNegativeInt = 0
-    max_fork_depth: PositiveInt = 200
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
     timeout_seconds: PositiveFloat = 10
@@ -83,32 +84,17 @@ class SummarySettings(Section):
     segment_message_count: PositiveInt = 10
     provider: PluginName = "extractive"
     reader: Literal["facts", "quotes"] = "facts"
-    llm_model: Annotated[str, Field(min_length=1)] = "gemini-3.5-flash-lite"
-    api_key: SecretStr | None = None
-    base_url: WebUrl | None = None
-    allow_http: bool = False
-    response_format: Literal["auto", "json_schema", "json_object", "text"] = "auto"
-    timeout_seconds: PositiveFloat = 60
-    max_input_tokens: PositiveInt = 32_000
-    max_output_tokens: PositiveInt = 8192
     max_tokens_per_session: NonNegativeInt = 0
     max_tokens_per_day: NonNegativeInt = 0
     max_narrative_tokens: NonNegativeInt = 500
     max_fact_tokens: NonNegativeInt = 8000
     memory_role: Literal["system", "user"] = "system"
     lazy_timeout_seconds: NonNegativeFloat = 3
-    breaker_failures: PositiveInt = 5
-    breaker_open_seconds: PositiveFloat = 30
 
     @model_validator(mode="after")
     def _recent_below_trigger(self) -> Self:
         if self.recent_message_count >= self.trigger_message_count:
             raise self._refuse("recent_message_count", "must be less than summary.trigger_message_count")
-        return self
-
-    @model_validator(mode="after")
-    def _private_on_the_way(self) -> Self:
-        self._check_private(self.base_url, self.allow_http)
         return self
 
 
@@ -124,12 +110,7 @@ class TierSettings(Section):
     auto_threshold: PositiveInt = 100
     condensed_prompt: Prompt = CONDENSED_PROMPT
     compressed_prompt: Prompt = COMPRESSED_PROMPT
-    condensed_max_tokens: Annotated[int, Field(ge=50)] = 1000
-    compressed_max_tokens: Annotated[int, Field(ge=50)] = 500
-    chunk_tokens: PositiveInt = 8000
     retention: Literal["keep", "archive", "delete"] = "archive"
-    condensed_role: Literal["system", "user", "assistant"] = "assistant"
-    compressed_role: Literal["system", "user", "assistant"] = "system"
 
     @model_validator(mode="after")
     def _threshold_beyond_recent(self) -> Self:
@@ -137,13 +118,6 @@ class TierSettings(Section):
             raise self._refuse(
                 "auto_threshold", "must not be less than tiers.recent_count: nothing would be old enough"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _chunks_shrink(self) -> Self:
-        least = 2 * (max(self.condensed_max_tokens, self.compressed_max_tokens) + 20)
-        if self.chunk_tokens < least:
-            raise self._refuse("chunk_tokens", f"must be at least {least}: twice the tokens of a text, and 40 more")
         return self
 
 
@@ -185,8 +159,6 @@ class ContextSettings(Section):
     max_tokens: PositiveInt = 128_000
     reserved_output_tokens: NonNegativeInt = 4096
     window_growth: Literal["auto", "messages", "tokens"] = "auto"
-    memory_share: tuple[tuple[PositiveInt, Share], ...] = MEMORY_CURVE
-    query_memory_share: Share = 0.25
     max_window_tokens: PositiveInt = 16_000
     record: Literal["off", "turns", "all"] = "off"
     max_pins: NonNegativeInt = 20
@@ -198,29 +170,14 @@ class ContextSettings(Section):
             raise self._refuse("reserved_output_tokens", "must be less than context.max_tokens")
         return self
 
-    @model_validator(mode="after")
-    def _rising_memory(self) -> Self:
-        """A larger budget must never leave less to memory, or to the window."""
-        points = self.memory_share
-        if not points or any(high <= low for (low, _), (high, _) in pairwise(points)):
-            raise self._refuse("memory_share", "must be pairs of a budget and a share, budgets ascending")
-        for (low, first), (high, last) in pairwise(points):
-            if high * last < low * first or high * (1 - last) < low * (1 - first):
-                raise self._refuse(
-                    "memory_share", f"leaves less at {high} tokens than at {low}, to memory or the window"
-                )
-        return self
-
 
 class RecallSettings(Section):
-    """What comes back of what the context does not show. Shares are of a budget."""
+    """What comes back of what the context does not show."""
 
     prefix = "recall"
 
     default: Literal["off", "question", "always"] = "question"
     index: PluginName = "store"
-    share: Share = 0.75
-    query_share: Share = 0.9
 
 
 class NotesSettings(Section):
@@ -242,8 +199,6 @@ class TokenSettings(Section):
     encoding: Annotated[str, Field(min_length=1)] = "o200k_base"
     cache_dir: Path | None = None
     overhead_per_message: NonNegativeInt = 4
-    media_part_tokens: NonNegativeInt = 1024
-    media_by_rule: bool = True
 
 
 class LimitSettings(Section):
@@ -253,12 +208,7 @@ class LimitSettings(Section):
 
     max_content_bytes: PositiveInt = 4 * 1024 * 1024
     max_batch_messages: PositiveInt = 1000
-    max_metadata_bytes: PositiveInt = 16 * 1024
     max_parts_bytes: PositiveInt = 16 * 1024 * 1024
-    max_tool_calls: PositiveInt = 128
-    max_id_length: PositiveInt = 255
-    max_metadata_depth: PositiveInt = 8
-    max_json_depth: PositiveInt = 64
     max_session_bytes: PositiveInt = 32 * 1024 * 1024
 
 
@@ -314,25 +264,47 @@ class PriceSettings(Section):
         return self.models.get(model, self.default)
 
 
+class ModelSettings(Section):
+    """A provider that summaries, the chat, search or the chat memory ask: under its name, or one of your own."""
+
+    prefix = "models.NAME"
+
+    provider: PluginName | None = None
+    model: Annotated[str, Field(min_length=1)] | None = None
+    embedding_model: Annotated[str, Field(min_length=1)] | None = None
+    dimensions: PositiveInt = 768
+    api_key: SecretStr | None = None
+    allow_http: bool = False
+    base_url: WebUrl | None = None
+    timeout_seconds: PositiveFloat | None = None
+    response_format: Literal["auto", "json_schema", "json_object", "text"] = "auto"
+    max_input_tokens: PositiveInt = 32_000
+    max_output_tokens: PositiveInt = 8192
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _name_the_key(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        return handler(values)  # the settings know its name
+
+    @field_validator("base_url")
+    @classmethod
+    def _private_on_the_way(cls, url: str | None, given: ValidationInfo) -> str | None:
+        """Conversations must not travel in the clear."""
+        if urlsplit(url or "").scheme == "http" and not (given.data.get("allow_http") or is_loopback(url or "")):
+            raise ValueError(
+                "must begin with https://, or name this machine: http:// sends conversations and the key in the clear. "
+                "In a network that you trust, set allow_http: true beside it"
+            )
+        return url
+
+
 class ChatSettings(Section):
-    """The model that answers in ``reactor-memory chat``. What is None is taken from `summary` if that asks the same
-    provider.
-    """
+    """The model that answers in ``reactor-memory chat``."""
 
     prefix = "chat"
 
     provider: PluginName = "auto"
-    model: Annotated[str, Field(min_length=1)] | None = None
     system: str = ""
-    api_key: SecretStr | None = None
-    base_url: WebUrl | None = None
-    allow_http: bool = False
-    timeout_seconds: PositiveFloat = 60
-
-    @model_validator(mode="after")
-    def _private_on_the_way(self) -> Self:
-        self._check_private(self.base_url, self.allow_http)
-        return self
 
 
 class SearchSettings(Section):
@@ -342,21 +314,8 @@ class SearchSettings(Section):
 
     enabled: bool = False
     embedder: PluginName = "none"
-    model: Annotated[str, Field(min_length=1)] | None = None
-    dimensions: PositiveInt = 768
-    api_key: SecretStr | None = None
-    base_url: WebUrl | None = None
-    allow_http: bool = False
-    timeout_seconds: PositiveFloat = 10
-    batch_messages: Annotated[int, Field(ge=1, le=100)] = 50
-    max_concurrent_conversations: PositiveInt = 2
     sweep_seconds: PositiveFloat = 30
     min_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.3
-
-    @model_validator(mode="after")
-    def _private_on_the_way(self) -> Self:
-        self._check_private(self.base_url, self.allow_http)
-        return self
 
 
 class QuotaSettings(Section):
@@ -381,18 +340,8 @@ class StreamSettings(Section):
     expires_seconds: PositiveFloat = 120
     keep_seconds: PositiveFloat = 3600
     max_bytes: PositiveInt = 4 * 1024 * 1024
-    max_pieces: PositiveInt = 100_000
-    poll_min_seconds: PositiveFloat = 0.05
-    poll_max_seconds: PositiveFloat = 1
-    recheck_seconds: PositiveFloat = 30
     heartbeat_seconds: PositiveFloat = 15
     max_open_per_caller: PositiveInt = 50
-
-    @model_validator(mode="after")
-    def _polls_less_and_less(self) -> Self:
-        if self.poll_min_seconds > self.poll_max_seconds:
-            raise self._refuse("poll_min_seconds", "must not be more than streams.poll_max_seconds")
-        return self
 
 
 class PluginSettings(Section):

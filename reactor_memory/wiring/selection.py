@@ -56,6 +56,15 @@ def named_by(report: ConditionReport, plug_point: str, key: str, settings: Setti
     return selected(report, plug_point, attrgetter(key)(settings), key, settings)
 
 
+def asked_by(report: ConditionReport, plug_point: str, key: str, settings: Settings) -> Any:
+    """As `named_by`, where the setting may name a model of `models`, which names its provider."""
+    return selected(report, plug_point, provider_of(settings, key), key, settings)
+
+
+def provider_of(settings: Settings, key: str) -> str:
+    return settings.model(attrgetter(key)(settings)).provider or ""
+
+
 def imported(path: str) -> Callable[..., Any]:
     """The class or function behind ``package.module:name``, imported when it is first called."""
     module, _, name = path.partition(":")
@@ -92,7 +101,6 @@ def context_limits(settings: Settings) -> ContextLimits:
         recent_message_count=summary.recent_message_count,
         segment_message_count=summary.segment_message_count if summary.mode == "ledger" else 0,
         max_window_tokens=context.max_window_tokens,
-        memory_curve=context.memory_share,
         memory_role=summary.memory_role,
     )
     return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits

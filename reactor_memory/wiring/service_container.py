@@ -76,7 +76,6 @@ class ServiceContainer(Container):
         audit=audit,
         clock=Container.clock,
         limits=providers.Callable(message_limits, Container.settings),
-        max_fork_depth=Container.settings.provided.store.max_fork_depth,
         quotas=quotas,
         purge=Container.is_purging,
         forget_in=Container.forget_in,

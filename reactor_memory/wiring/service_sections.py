@@ -106,15 +106,9 @@ class AuthSettings(Section):
 
     issuers: tuple[IssuerSettings, ...] = ()
     allow_shared_secrets: bool = False
-    max_token_bytes: PositiveInt = 8192
-    jwks_refresh_seconds: PositiveFloat = 600
-    jwks_stale_seconds: PositiveFloat = 86400
-    jwks_pause_seconds: PositiveFloat = 30
-    jwks_timeout_seconds: PositiveFloat = 5
     user_requests_per_minute: NonNegativeInt = 1200
     agent_requests_per_minute: NonNegativeInt = 60000
     failures_per_minute: NonNegativeInt = 60
-    burst_seconds: PositiveFloat = 15
 
     @model_validator(mode="after")
     def _issuers_apart(self) -> Self:
@@ -138,21 +132,13 @@ class HttpSettings(Section):
     prefix = "http"
 
     max_body_bytes: PositiveInt = 1024 * 1024
-    max_message_bytes: PositiveInt = 256 * 1024
-    max_batch_messages: PositiveInt = 100
-    max_metadata_bytes: PositiveInt = 16 * 1024
-    max_metadata_depth: PositiveInt = 8
-    max_metadata_keys: PositiveInt = 50
     openapi: bool = True
     token_secret: SecretStr | None = None
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
     cors_origins: Origins = ()
-    head_timeout_seconds: PositiveFloat = 10
-    body_timeout_seconds: PositiveFloat = 30
     idle_timeout_seconds: PositiveFloat = 75
-    ready_timeout_seconds: PositiveFloat = 2
     drain_delay_seconds: NonNegativeFloat = 0
     shutdown_grace_seconds: PositiveFloat = 20
     metrics_host: Annotated[str, Field(min_length=1)] = "127.0.0.1"

@@ -38,15 +38,14 @@ DEFAULT_FILE = Path("config/reactor-memory.yaml")
 ROOT_KEY = "reactor_memory"
 
 USUAL_VARIABLES = {
-    "GEMINI_API_KEY": "summary.api_key",
-    "GOOGLE_API_KEY": "summary.api_key",
-    "OPENAI_API_KEY": "summary.api_key",
+    "GEMINI_API_KEY": "models.gemini.api_key",
+    "GOOGLE_API_KEY": "models.gemini.api_key",
+    "OPENAI_API_KEY": "models.openai.api_key",
     "TIKTOKEN_CACHE_DIR": "tokens.cache_dir",
 }
 """Variables of other programs that set something here too, the first one before the next; ours win over them.
 
-Keys count for ``chat.api_key`` and ``search.api_key``, too. The key of OpenAI counts only where it
-belongs: with the provider ``openai`` and its own address. With that provider no other key counts.
+A key counts for every entry of `models` that asks its provider; that of OpenAI only at OpenAI's own address.
 """
 
 
@@ -60,6 +59,22 @@ def from_constructor(values: Mapping[str, Any], settings_type: type[BaseSettings
 
 def _set_fields(section: Section) -> dict[str, Any]:
     return {key: getattr(section, key) for key in section.model_fields_set}
+
+
+def _named_models(models: Any) -> Any:
+    """The entries of `models` by the names that are compared."""
+    if not isinstance(models, dict):
+        return models
+    entries = cast("dict[str, Any]", models).items()
+    return {canonical_name(str(name)): _fields_of(entry) for name, entry in entries}
+
+
+def _fields_of(entry: Any) -> Any:
+    if isinstance(entry, Section):
+        return _set_fields(entry)
+    if not isinstance(entry, dict):
+        return entry
+    return {str(key).replace("-", "_"): value for key, value in cast("dict[str, Any]", entry).items()}
 
 
 def defaults_beside(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +91,7 @@ def from_environment(settings_type: type[BaseSettings]) -> dict[str, Any]:
         return {}  # looking every setting up takes longer than opening a database
     _check_variables(names, settings_type)
     try:
-        return EnvSettingsSource(settings_type)()
+        return _with_own_names(EnvSettingsSource(settings_type)())
     except SettingsError as error:
         section = re.search(r'field "(\w+)"', str(error))
         name = ENVIRONMENT_PREFIX + (section[1].upper() if section else "")
@@ -85,12 +100,27 @@ def from_environment(settings_type: type[BaseSettings]) -> dict[str, Any]:
 
 def from_usual_variables(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the variables of other programs set. `given` is everything else."""
-    found = {name: value for name in USUAL_VARIABLES if (value := os.environ.get(name))}
-    if not found:
-        return {}
-    from reactor_memory.wiring.usual_variables import layers_of
+    found = {key: value for name, key in reversed(USUAL_VARIABLES.items()) if (value := os.environ.get(name))}
+    layers: list[dict[str, Any]] = []
+    if folder := found.pop("tokens.cache_dir", None):
+        layers.append({"tokens": {"cache_dir": folder}})
+    if found:
+        models: Any = given.get("models")
+        named = cast("dict[str, Any]", models) if isinstance(models, dict) else {}
+        layers.append({"models": _keys_of_models(found, {"gemini": {}, "openai": {}, **named})})
+    return merged(layers)
 
-    return merged(layers_of(found, USUAL_VARIABLES, given))
+
+def _keys_of_models(keys: Mapping[str, str], models: Mapping[str, Any]) -> dict[str, Any]:
+    """The key of its provider for each model that may be shown it."""
+    fields = {name: cast("dict[str, Any]", entry) for name, entry in models.items() if isinstance(entry, dict)}
+    providers = {name: canonical_name(str(entry.get("provider") or name)) for name, entry in fields.items()}
+    return {
+        name: {"api_key": key}
+        for name, provider in providers.items()
+        if (key := keys.get(f"models.{provider}.api_key"))
+        and not (provider == "openai" and fields[name].get("base_url"))
+    }
 
 
 def _check_variables(names: Iterable[str], settings_type: type[BaseSettings]) -> None:
@@ -132,7 +162,8 @@ def _with_own_names(sections: dict[str, Any]) -> dict[str, Any]:
     for alias, name in SECTION_ALIASES.items():
         if alias in sections and name in sections:
             raise ConfigurationError(alias, f"is another name of {name}: give one of the two")
-    return {SECTION_ALIASES.get(name, name): section for name, section in sections.items()}
+    named = {SECTION_ALIASES.get(name, name): section for name, section in sections.items()}
+    return named | {"models": _named_models(named["models"])} if "models" in named else named
 
 
 def merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

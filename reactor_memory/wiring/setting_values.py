@@ -13,7 +13,6 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Field,
     PlainSerializer,
     SecretStr,
     SerializationInfo,
@@ -24,7 +23,6 @@ from pydantic.functional_validators import ModelWrapValidatorHandler  # where ea
 from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.text.addresses import is_loopback
 
 MASK = "********"
 UNMASKED = object()
@@ -132,7 +130,6 @@ def _prompt(text: str) -> str:
     return text
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
 PluginName = Annotated[str, AfterValidator(_plugin_name)]
 StoreUrl = Annotated[str, AfterValidator(_store_url), PlainSerializer(_dumped_url)]
 PluginOptions = Annotated[dict[PluginName, dict[str, Any]], PlainSerializer(_dumped_options)]
@@ -160,15 +157,6 @@ class Section(BaseModel):
 
     def _refuse(self, key: str, problem: str) -> ConfigurationError:
         return ConfigurationError(f"{self.prefix}.{key}", problem)
-
-    def _check_private(self, base_url: str | None, allow_http: bool) -> None:
-        """Raises `ConfigurationError` for an address to which conversations would travel in the clear."""
-        url = base_url or "https://"
-        if urlsplit(url).scheme == "http" and not (allow_http or is_loopback(url)):
-            problem = "must begin with https://, or name this machine: http:// sends conversations and the key in the"
-            raise self._refuse(
-                "base_url", f"{problem} clear. In a network that you trust, set {self.prefix}.allow_http: true"
-            )
 
 
 def masked_url(url: str) -> str:
@@ -223,15 +211,20 @@ def _plain(key: str) -> str:
 
 
 def _meant(key: str, known: list[str]) -> list[str]:
-    """Another name that ends in the same word, in the section if there is one: it beats a similar spelling."""
+    """The same name elsewhere, or another one that ends in the same word: it beats a similar spelling."""
     section, _, name = key.rpartition(".")
     last = name.rpartition("_")[2]
     alike = [each for each in known if "." in each and _words(each)[-1] == last]
+    if elsewhere := [each for each in alike if section and each.rpartition(".")[2] == name]:
+        is_section = any(each.startswith(f"{section}.") for each in known)
+        return _closest(key, elsewhere, MOST_SUGGESTED if is_section else 1)
     here = [each for each in alike if each.startswith(f"{section}.")]
     if here:
         return _closest(key, here, 1)
     if holding := [each for each in alike if {*_words(key)} <= {*_words(each)}]:
         return _closest(key, holding, MOST_SUGGESTED)
+    if of_models := [each for each in alike if each.startswith("models.")]:
+        return [min(of_models, key=len)]
     sections = {each.partition(".")[0] for each in known}
     if not section or difflib.get_close_matches(section, sections, n=1, cutoff=0.75):
         return difflib.get_close_matches(key, known, n=1)

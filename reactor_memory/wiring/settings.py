@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self, cast
 
-from pydantic import PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor_memory.errors import ConfigurationError
@@ -19,6 +19,7 @@ from reactor_memory.wiring.sections import (
     ContextSettings,
     HistorySettings,
     LimitSettings,
+    ModelSettings,
     NotesSettings,
     PluginSettings,
     PriceSettings,
@@ -85,6 +86,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     summary: SummarySettings = SummarySettings()
+    models: dict[PluginName, ModelSettings] = Field(default_factory=dict[str, ModelSettings])
     tiers: TierSettings = TierSettings()
     chat_memory: ChatMemorySettings = ChatMemorySettings()
     context: ContextSettings = ContextSettings()
@@ -138,6 +140,15 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Only what the constructor hands up: it has merged the sources, so that it knows each value's origin."""
         return (init_settings,)
+
+    def model(self, name: str) -> ModelSettings:
+        """How the model of this name is asked. A provider that `models` does not name is asked with the defaults."""
+        entry = self.models.get(name, ModelSettings())
+        return entry if entry.provider else entry.model_copy(update={"provider": name})
+
+    def asking(self, name: str) -> Settings:
+        """The same, where summaries ask the model of this name."""
+        return self.model_copy(update={"summary": self.summary.model_copy(update={"provider": name})})
 
     def value(self, key: str) -> Any:
         """The value of a dotted key. A plug-in option that is not given is None; any other key must exist."""

@@ -13,7 +13,7 @@ from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
-from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, scheme_of, selected
+from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, provider_of, scheme_of, selected
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         LedgerFold,
         MessageStore,
         RecallIndex,
+        Summarizer,
         SummaryStore,
     )
     from reactor_memory.features.facts.fold import SummaryFold
@@ -63,6 +64,13 @@ def sql_summary_store(database: Database) -> SqlSummaryStore:
 def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
     """What a plug-in supplies beside its store of the log."""
     return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
+
+
+def chat_summarizer_of(report: ConditionReport, settings: Settings) -> Summarizer:
+    """The summarizer of the chat memory alone."""
+    key = "chat_memory.summarizer"
+    name = settings.chat_memory.summarizer
+    return selected(report, "summarizer", provider_of(settings, key), key, settings.asking(name))
 
 
 STORE_INDEX = "store"

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from reactor_memory.features.tiers.writer import TextForms, TierWriter
 
 
+CONDENSED_TOKENS, COMPRESSED_TOKENS = 1000, 500
+"""A text at most."""
+
+CHUNK_TOKENS = 8000
+"""What one question holds of the conversation; longer runs take several, and one for their answers."""
+
+
 def progressive_strategy(settings: Settings) -> Strategy:
     if settings.tiers.retention == "delete" and settings.summary.enabled:
         raise ConfigurationError(
@@ -27,8 +34,7 @@ def progressive_strategy(settings: Settings) -> Strategy:
         )
     from reactor_memory.features.tiers.strategy import Placement, Progressive
 
-    tiers = settings.tiers
-    return Progressive(Placement(compressed=tiers.compressed_role, condensed=tiers.condensed_role))
+    return Progressive(Placement())
 
 
 def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
@@ -63,10 +69,10 @@ def tier_forms(settings: Settings) -> TextForms:
 
     tiers = settings.tiers
     by_level: dict[Level, TextForm] = {
-        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=tiers.condensed_max_tokens),
-        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=tiers.compressed_max_tokens),
+        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=CONDENSED_TOKENS),
+        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=COMPRESSED_TOKENS),
     }
-    return TextForms(by_level=by_level, chunk_tokens=tiers.chunk_tokens)
+    return TextForms(by_level=by_level, chunk_tokens=CHUNK_TOKENS)
 
 
 def tiers_of(

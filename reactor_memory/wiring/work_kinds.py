@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
 
+INDEXED_AT_ONCE = 2
+"""Conversations that are made searchable at the same time."""
+
 SCRUB_SECONDS = 20.0
 """How long a scrub that readers hinder is put off at most."""
 
@@ -65,7 +68,7 @@ def work_kinds(
         work = TierWork(tiers(), database=database)
         yield swept(name=TIERS, step=work.step, find=work.find, wants=work.wants, forget=work.forget)
     if is_indexing(settings, in_database):
-        searching = partial(swept, concurrency=settings.search.max_concurrent_conversations, parks=False)
+        searching = partial(swept, concurrency=INDEXED_AT_ONCE, parks=False)
         for each in index():
             yield searching(name=each.kind, step=each.step, find=each.find, wants=lambda _, last_seq: True)
     if in_database == "on":

@@ -72,11 +72,11 @@ async def test_agent_keeps_what_it_was_given_at_its_first_save(url: str) -> None
 @pytest.mark.anyio
 async def test_the_last_agent_with_other_settings_counts(store: str) -> None:
     await save_as_agent(store, **LAST_TWO)
-    await save_as_agent(store, context={"query_memory_share": 0.5})
+    await save_as_agent(store, context={"max_pins": 5})
     async with open_memory(store) as memory:
         kept = await kept_in(memory)
     assert kept is not None
-    assert kept.given == {"context.query_memory_share": 0.5}
+    assert kept.given == {"context.max_pins": 5}
 
 
 @pytest.mark.anyio
@@ -142,7 +142,8 @@ def test_commands_are_no_agents(run: Run, store: str, tmp_path: Path) -> None:
 def test_no_key_no_address_and_no_path_is_kept() -> None:
     settings = Settings(
         store={"url": "postgresql://me:secret@host/name"},
-        summary={"provider": "openai", "api_key": "secret", "base_url": "https://models.example"},
+        summary={"provider": "openai"},
+        models={"openai": {"api_key": "secret", "base_url": "https://models.example"}},
         tokens={"cache_dir": "somewhere/secret"},
         plugins={"options": {"mine": {"password": "secret"}}},
     )
@@ -153,14 +154,14 @@ def test_no_key_no_address_and_no_path_is_kept() -> None:
 def test_a_store_cannot_make_a_reader_load_or_ask_anything() -> None:
     hostile = {
         "summary.provider": "openai",
-        "summary.base_url": "https://evil.example",
+        "models.openai.base_url": "https://evil.example",
         "plugins.disabled": ["mine"],
         "store.url": "sqlite:///other.db",
         "redactor": "mine",
         "tokens.cache_dir": "elsewhere",
-        "context.query_memory_share": 0.5,
+        "context.max_pins": 5,
     }
-    assert takeable(hostile) == {"context.query_memory_share": 0.5}
+    assert takeable(hostile) == {"context.max_pins": 5}
 
 
 def test_what_was_not_taken_over_is_a_difference() -> None:

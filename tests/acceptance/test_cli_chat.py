@@ -123,8 +123,8 @@ def openai(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[FakeOpenAI
     with _serving(FakeOpenAI) as fake:
         assert isinstance(fake, FakeOpenAI)
         monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "openai")
-        monkeypatch.setenv("REACTOR_MEMORY_CHAT__MODEL", "a-model")
-        monkeypatch.setenv("REACTOR_MEMORY_CHAT__BASE_URL", fake.base_url)
+        monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__MODEL", "a-model")
+        monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__BASE_URL", fake.base_url)
         yield fake
 
 
@@ -302,7 +302,7 @@ def test_gemini_answers_with_a_key(talk: Talk, folder: Path) -> None:
             "s1",
             GEMINI_API_KEY="a-key",
             REACTOR_MEMORY_SUMMARY__PROVIDER="gemini",
-            REACTOR_MEMORY_SUMMARY__BASE_URL=fake.url,
+            REACTOR_MEMORY_MODELS__GEMINI__BASE_URL=fake.url,
             REACTOR_MEMORY_CHAT__SYSTEM="Be kind.",
         )
         assert "gemini-3.5-flash-lite" in person.banner
@@ -404,7 +404,10 @@ def test_a_session_of_somebody_else_is_refused(pipe: Pipe) -> None:
 def test_a_provider_without_a_key_is_refused_by_name(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "gemini")
     done = pipe("hello\n", "s1")
-    assert (done.code, done.err) == (2, "error: chat.api_key: is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY\n")
+    assert (done.code, done.err) == (
+        2,
+        "error: models.gemini.api_key: is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY\n",
+    )
     monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "parrot")
     assert pipe("hello\n", "s1").err.startswith(
         "error: chat.provider: no chat_model is called 'parrot'; there are: auto"

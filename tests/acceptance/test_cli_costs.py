@@ -46,8 +46,9 @@ def model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     """The summaries are made by a model."""
     with Model() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        for name, value in (("PROVIDER", "openai"), ("BASE_URL", server.address), ("LLM_MODEL", "m"), ("API_KEY", "k")):
-            monkeypatch.setenv(f"REACTOR_MEMORY_SUMMARY__{name}", value)
+        monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
+        for name, value in (("BASE_URL", server.address), ("MODEL", "m"), ("API_KEY", "k")):
+            monkeypatch.setenv(f"REACTOR_MEMORY_MODELS__OPENAI__{name}", value)
         yield server
         server.shutdown()
 

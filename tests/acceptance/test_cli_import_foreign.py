@@ -292,8 +292,8 @@ def test_a_model_that_may_cost_is_asked_only_on_request(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__LLM_MODEL", "small")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__MODEL", "small")
     (folder / "export.zip").write_bytes(exported("Lamps", 30))
     assert "--memory makes it now" in run("import", "export.zip").out
 

@@ -107,14 +107,14 @@ def test_every_plug_point_has_a_setting_that_selects_it() -> None:
 
 
 def test_settings_are_shown_with_their_origin_and_without_secrets(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__API_KEY", "sk-hidden")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__GEMINI__API_KEY", "sk-hidden")
     store = "postgresql://ann:pa55word@localhost:1/db"
     shown = run("doctor", "--settings", "--store", store)
     for text in (shown.out + shown.err, run("doctor", "--store", store, "--json").out):
         assert "hidden" not in text
         assert "pa55word" not in text
     lines = [line.split() for line in shown.out.splitlines()]
-    assert ["summary.api_key", "********", "environment"] in lines
+    assert ["models.gemini.api_key", "********", "environment"] in lines
     assert ["store.url", "postgresql://ann:********@localhost:1/db", "constructor"] in lines
     assert ["summary.enabled", "true", "default"] in lines
 
@@ -130,7 +130,7 @@ def test_a_missing_key_is_a_problem(run: Run, folder: Path, monkeypatch: pytest.
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
     shown = run("doctor")
     assert shown.code == 1
-    assert "problem: summary.api_key: is not set" in shown.out
+    assert "problem: models.gemini.api_key: is not set" in shown.out
 
 
 def test_what_cannot_be_made_is_problem_before_the_first_save(
@@ -139,7 +139,7 @@ def test_what_cannot_be_made_is_problem_before_the_first_save(
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")
     shown = run("doctor")
     assert shown.code == 1
-    assert "problem: summary.api_key: is not set" in shown.out
+    assert "problem: models.gemini.api_key: is not set" in shown.out
     assert list(folder.iterdir()) == []
 
 
@@ -155,9 +155,9 @@ def test_who_answers_in_chat_is_shown_and_why_nobody_does(run: Run, monkeypatch:
     monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "gemini")
     shown = run("doctor")
     assert shown.code == 1
-    assert "problem: chat.api_key: is not set" in shown.out
-    monkeypatch.setenv("REACTOR_MEMORY_CHAT__API_KEY", "sk-hidden")
-    monkeypatch.setenv("REACTOR_MEMORY_CHAT__MODEL", "a-model")
+    assert "problem: models.gemini.api_key: is not set" in shown.out
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__GEMINI__API_KEY", "sk-hidden")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__GEMINI__MODEL", "a-model")
     values = run("doctor", "--json")
     assert (values.json["chat"], values.json["problems"]) == ("a-model", [])
     assert "hidden" not in values.out
@@ -166,17 +166,17 @@ def test_who_answers_in_chat_is_shown_and_why_nobody_does(run: Run, monkeypatch:
 def test_a_model_of_the_server_has_to_be_named(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__BASE_URL", "http://localhost:1/v1")
     shown = run("doctor")
     assert shown.code == 1
-    assert "problem: summary.llm_model: must name a model of the server" in shown.out
+    assert "problem: models.openai.model: must name a model of the server" in shown.out
 
 
 def test_the_summarizer_and_what_it_cost_are_shown(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", write_sessions(folder / "f.jsonl", {"s1": small_talk(2)}))
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__BASE_URL", "http://localhost:1/v1")
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__LLM_MODEL", "a-model")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__OPENAI__MODEL", "a-model")
     shown = dict(run("doctor", "--json").json["database"])
     assert (shown["summarizer"], shown["spent today"]) == ("openai:a-model", "0 tokens")
     with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:

@@ -16,6 +16,7 @@ from reactor_memory import Container, Context, Memory, Message, open_memory
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.text.analyzer import terms
+from reactor_memory.wiring.asked_models import FAILURES
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, settings, talk
 from tests.doubles.fake_embedder import FakeEmbedder
 
@@ -149,15 +150,14 @@ class Hanging(FakeEmbedder):
         return vectors
 
 
-async def test_an_embedder_that_hangs_costs_its_finds_and_rests(
-    sqlite_url: str,
-) -> None:
+async def test_an_embedder_that_hangs_costs_its_finds_and_rests(sqlite_url: str) -> None:
     embedder = Hanging()
-    async with knowing(embedder, sqlite_url, timeout_seconds=0.05) as memory:
+    chosen = settings(sqlite_url, search={"enabled": True}, models={"none": {"timeout_seconds": 0.05}})
+    parts = {"configure": lambda container: container.embedder.override(providers.Object(embedder))}
+    async with open_memory(chosen, **parts) as memory:
         await fill(memory, said=[Message.user("a kitten came"), Message.assistant("ok")])
-        failures = memory.container.settings().summary.breaker_failures
         asked = 0
-        for _ in range(failures + 2):
+        for _ in range(FAILURES + 2):
             assert "a kitten came" in recalled(await load(memory, "kitten"))
             asked = embedder.asked.count(["kitten"])
-        assert asked == failures
+        assert asked == FAILURES

@@ -238,8 +238,9 @@ def test_a_store_that_is_none_is_refused(filled: Run, folder: Path) -> None:
 
 
 def test_an_unreachable_model_is_named_with_its_address(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("PROVIDER", "openai"), ("MODEL", "m"), ("BASE_URL", "http://127.0.0.1:1/v1")):
-        monkeypatch.setenv(f"REACTOR_MEMORY_CHAT__{name}", value)
+    monkeypatch.setenv("REACTOR_MEMORY_CHAT__PROVIDER", "openai")
+    for name, value in (("MODEL", "m"), ("BASE_URL", "http://127.0.0.1:1/v1")):
+        monkeypatch.setenv(f"REACTOR_MEMORY_MODELS__OPENAI__{name}", value)
     monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
     done = filled("chat", "trip")
     assert done.code == 1

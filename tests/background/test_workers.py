@@ -21,6 +21,7 @@ from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
+from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.scenes.stores import memory_database
@@ -93,10 +94,11 @@ async def test_failed_work_is_tried_again_and_then_counts_as_done() -> None:
     assert (state.attempts, state.parked, state.last_error) == (0, False, None)
 
 
-async def test_work_that_keeps_failing_is_parked_and_reported() -> None:
+async def test_work_that_keeps_failing_is_parked_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked_models, "FAILURES", 100)
     summarizer = scripted().then(*[DOWN] * 50)
     background = {"max_attempts": 3, "backoff_seconds": 0.001, "max_backoff_seconds": 60}
-    async with memory(summarizer, background=background, summary={"breaker_failures": 100}) as container:
+    async with memory(summarizer, background=background) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(30))
         await eventually(lambda: len(summarizer.calls) == 3)
@@ -148,11 +150,12 @@ async def test_useless_answers_are_retried_once_then_replaced_without_a_model(mo
     assert [call.seqs[0] for call in summarizer.calls[:2]] == [1, 1]
 
 
-async def test_parked_work_is_tried_again_after_the_longest_pause() -> None:
+async def test_parked_work_is_tried_again_after_the_longest_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether it failed for a reason that has gone is known by trying only: also of what another process gave up."""
+    monkeypatch.setattr(asked_models, "FAILURES", 100)
     summarizer = ScriptedSummarizer(default=DOWN)
     background = {"max_attempts": 2, "backoff_seconds": 0.01, "max_backoff_seconds": 0.2}
-    async with memory(summarizer, background=background, summary={"breaker_failures": 100}) as container:
+    async with memory(summarizer, background=background) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(30))
         await eventually(lambda: len(summarizer.calls) == 2)
@@ -186,8 +189,7 @@ async def test_parked_work_is_done_when_asked_for_by_name() -> None:
 
 async def test_the_breaker_spares_a_provider_that_is_down() -> None:
     summarizer = scripted().then(*[DOWN] * 500)
-    breaker = {"breaker_failures": 5, "breaker_open_seconds": 60}
-    async with memory(summarizer, summary=breaker, background={"max_backoff_seconds": 60}) as container:
+    async with memory(summarizer, background={"max_backoff_seconds": 60}) as container:
         manager = container.conversation_manager()
         for number in range(20):
             await save(manager, f"s{number}", talk(30))
@@ -198,13 +200,11 @@ async def test_the_breaker_spares_a_provider_that_is_down() -> None:
     assert context.report.strategy == "take_last"
 
 
-async def test_the_breaker_lets_one_trial_through_and_work_goes_on() -> None:
+async def test_the_breaker_lets_one_trial_through_and_work_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked_models, "FAILURES", 2)
+    monkeypatch.setattr(asked_models, "OPEN_SECONDS", 0.1)
     summarizer = scripted().then(*[DOWN] * 2)
-    async with memory(
-        summarizer,
-        summary={"breaker_failures": 2, "breaker_open_seconds": 0.1},
-        background={"max_concurrent_sessions": 1},
-    ) as container:
+    async with memory(summarizer, background={"max_concurrent_sessions": 1}) as container:
         await save(container.conversation_manager(), "s", talk(30))
         await eventually(lambda: len(summarizer.calls) == 5)
         await container.conversation_manager().drain()

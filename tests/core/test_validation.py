@@ -24,6 +24,7 @@ from reactor_memory.core.validation import (
     check_session_id,
     fingerprint,
     new_message_id,
+    setting_of,
 )
 from reactor_memory.errors import InvalidInputError, InvalidMessageError, LimitExceededError
 from reactor_memory.models import Message, ToolCall
@@ -190,7 +191,7 @@ def test_a_limit_is_the_largest_that_passes(setting: str, limit: int, largest: l
     check_messages(largest, replace(LIMITS, **{setting: limit}))
     error = refusal(*largest, limits=replace(LIMITS, **{setting: limit - 1}))
     assert isinstance(error, LimitExceededError)
-    assert (error.field, error.setting) == (field, f"limits.{setting}")
+    assert (error.field, error.setting) == (field, setting_of(setting))
     assert (error.actual, error.limit) == (limit, limit - 1)
 
 

@@ -13,10 +13,14 @@ import pytest
 from tests.house.picture import CHECKOUT, PACKAGE
 from tests.house.test_structure import SAVE_AND_LOAD
 
-WITH_SUMMARIES = {"facts", "recall"}
+WITHOUT_SUMMARIES = {"REACTOR_MEMORY_SUMMARY__ENABLED": "false"}
 """Summaries are made of facts, and the index of recall follows the summaries."""
 
-SWITCHES = {"overview": {"REACTOR_MEMORY_STORE__KEEP_SETTINGS": "false"}}
+SWITCHES = {
+    "facts": WITHOUT_SUMMARIES,
+    "recall": WITHOUT_SUMMARIES,
+    "overview": {"REACTOR_MEMORY_STORE__KEEP_SETTINGS": "false"},
+}
 """What is on by default and in the way of every save."""
 
 
@@ -34,8 +38,7 @@ def test_the_rest_saves_and_loads(feature: str, tmp_path: Path) -> None:
     for folder in ("reactor_memory", "migrations"):
         shutil.copytree(CHECKOUT / folder, tmp_path / folder)  # with what is compiled, which takes longer than the rest
     shutil.rmtree(tmp_path / "reactor_memory" / "features" / feature)
-    summaries = "off" if feature in WITH_SUMMARIES else "on"
-    command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}", summaries]
+    command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}"]
     environment = {"PYTHONPATH": str(tmp_path)} | SWITCHES.get(feature, {})
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=60)
     assert done.returncode == 0, done.stderr.decode()[-800:]

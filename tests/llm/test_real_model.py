@@ -49,18 +49,17 @@ def sessions() -> list[LabelledSession]:
 
 def settings(file: Path, model_url: str, **summary: Any) -> Settings:
     asked = {
-        "provider": "openai",
-        "llm_model": "smollm2",
+        "model": "smollm2",
         "base_url": model_url,
         "allow_http": True,
         "max_output_tokens": 300,
         "max_input_tokens": 3_000,
         "timeout_seconds": 120,
-        "breaker_failures": 1_000,
     }
     return Settings(
         store={"url": f"sqlite:///{file}"},
-        summary={**asked, **summary},
+        models={"openai": asked},
+        summary={"provider": "openai", **summary},
         background={"backoff_seconds": 0.01, "max_backoff_seconds": 0.1, "lease_seconds": 300},
     )
 
@@ -189,9 +188,9 @@ def test_a_model_answers_in_the_terminal(model_url: str, tmp_path: Path) -> None
     command = [sys.executable, "-m", "reactor_memory", "chat", "kitchen", "--store", str(tmp_path / "agent.db")]
     asked = {
         "REACTOR_MEMORY_CHAT__PROVIDER": "openai",
-        "REACTOR_MEMORY_CHAT__MODEL": "smollm2",
-        "REACTOR_MEMORY_CHAT__BASE_URL": model_url,
-        "REACTOR_MEMORY_CHAT__ALLOW_HTTP": "true",
+        "REACTOR_MEMORY_MODELS__OPENAI__MODEL": "smollm2",
+        "REACTOR_MEMORY_MODELS__OPENAI__BASE_URL": model_url,
+        "REACTOR_MEMORY_MODELS__OPENAI__ALLOW_HTTP": "true",
     }
     talk = "My order number is 48213.\nWhat is my order number?\n"
     ran = subprocess.run(command, input=talk, text=True, capture_output=True, env={**os.environ, **asked}, check=False)
@@ -207,27 +206,26 @@ def test_a_model_answers_in_the_terminal(model_url: str, tmp_path: Path) -> None
 
 
 async def test_an_embedding_model_finds_what_is_said_in_other_words(embedder_url: str, tmp_path: Path) -> None:
-    search = {
-        "enabled": True,
-        "embedder": "openai",
-        "model": "multilingual-e5-small",
+    search = {"enabled": True, "embedder": "openai", "min_similarity": 0.8}
+    asked = {
+        "embedding_model": "multilingual-e5-small",
         "base_url": embedder_url,
         "allow_http": True,
         "dimensions": 384,
-        "min_similarity": 0.8,
     }
-    asked = MessageSearch(text="vehicle repair shop", user_id="ana")
+    looked_for = MessageSearch(text="vehicle repair shop", user_id="ana")
     told = [
         *("The invoice of the plumber is paid.", "We painted the fence green.", "Das Auto ist in der Werkstatt."),
         *("Our cat sleeps on the piano.", "Tuesday is the day of the choir.", "The train to Bergen leaves at nine."),
     ]
-    async with open_memory(Settings(store={"url": f"sqlite:///{tmp_path / 'agent.db'}"}, search=search)) as memory:
+    store = {"url": f"sqlite:///{tmp_path / 'agent.db'}"}
+    async with open_memory(Settings(store=store, search=search, models={"openai": asked})) as memory:
         for text in told:
             await memory.save_history("s", [Message.user(text), Message.assistant("Noted.")], user_id="ana")
         await memory.drain()
         with anyio.fail_after(60):
             while True:
-                hits = (await memory.search.search(asked)).hits
+                hits = (await memory.search.search(looked_for)).hits
                 if hits:
                     break
                 await anyio.sleep(0.2)

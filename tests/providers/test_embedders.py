@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -197,7 +196,7 @@ class TestOpenAI:
 
     async def test_a_wrong_number_of_dimensions_names_the_right_one(self, server: EmbeddingServer) -> None:
         embedder = openai_embedder(server, dimensions=3)
-        with pytest.raises(EmbeddingError, match=r"2 numbers: set search\.dimensions") as caught:
+        with pytest.raises(EmbeddingError, match=r"2 numbers: set its dimensions in models") as caught:
             await embedder.embed(["abc"])
         assert (caught.value.reason, caught.value.retryable) == ("rejected", False)
         await embedder.aclose()
@@ -241,41 +240,41 @@ class TestOpenAI:
         await embedder.aclose()
 
     async def test_the_settings_name_it(self, server: EmbeddingServer) -> None:
-        search = {"embedder": "openai", "model": "e5", "dimensions": 2, "base_url": server.base_url}
-        container = Container(settings=Settings(search=search))
+        models = {"here": {"provider": "openai", "embedding_model": "e5", "dimensions": 2, "base_url": server.base_url}}
+        container = Container(settings=Settings(search={"embedder": "here"}, models=models))
         embedder = container.embedder()
         assert embedder is not None
         assert await embedder.embed(["abc"]) == [of_length_one([3.0, 1.0])]
         await embedder.aclose()
 
     @pytest.mark.parametrize(
-        ("search", "key"),
+        ("asked", "key"),
         [
-            ({"embedder": "openai", "base_url": "https://example.com/v1"}, "search.model"),
-            ({"embedder": "openai"}, "search.api_key"),
-            ({"embedder": "openai", "base_url": "http://example.com/v1", "model": "e5"}, "search.base_url"),
+            ({"base_url": "https://example.com/v1"}, "models.openai.embedding_model"),
+            ({}, "models.openai.api_key"),
+            ({"base_url": "http://example.com/v1", "embedding_model": "e5"}, "models.openai.base_url"),
         ],
     )
     def test_what_is_missing_is_named(
-        self, search: dict[str, object], key: str, monkeypatch: pytest.MonkeyPatch
+        self, asked: dict[str, object], key: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         with pytest.raises(ConfigurationError, match=key.replace(".", r"\.")):
-            Container(settings=Settings(search=search)).embedder()
+            Container(settings=Settings(search={"embedder": "openai"}, models={"openai": asked})).embedder()
 
     def test_the_key_of_openai_goes_to_openai_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("GEMINI_API_KEY", "another-key")
-        key = Settings(search={"embedder": "openai"}).search.api_key
+        key = Settings().model("openai").api_key
         assert key is not None
         assert key.get_secret_value() == KEY
-        elsewhere = {"embedder": "openai", "model": "e5", "base_url": "http://localhost:1/v1"}
-        assert Settings(search=elsewhere).search.api_key is None
+        elsewhere = {"embedding_model": "e5", "base_url": "http://localhost:1/v1"}
+        assert Settings(models={"openai": elsewhere}).model("openai").api_key is None
 
 
 class TestSettings:
-    def container(self, **search: object) -> Container:
-        return Container(settings=Settings(search=search))
+    def container(self, models: dict[str, object] | None = None, **search: object) -> Container:
+        return Container(settings=Settings(search=search, models=models or {}))
 
     def test_nobody_is_asked_unless_the_settings_say_so(self) -> None:
         assert self.container().embedder() is None
@@ -283,21 +282,20 @@ class TestSettings:
     def test_gemini_needs_a_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
             monkeypatch.delenv(name, raising=False)
-        with pytest.raises(ConfigurationError, match=r"search\.api_key"):
+        with pytest.raises(ConfigurationError, match=r"models\.gemini\.api_key"):
             self.container(embedder="gemini").embedder()
 
     def test_the_usual_variables_count_for_gemini_alone(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("GEMINI_API_KEY", KEY)
-        embedder = self.container(embedder="gemini", dimensions=8).embedder()
+        embedder = self.container({"gemini": {"dimensions": 8}}, embedder="gemini").embedder()
         assert embedder is not None
         assert (embedder.name, embedder.dimensions) == ("gemini-embedding-001-8", 8)
-        settings: Mapping[str, object] = Settings(search={"embedder": "wordllama"}).search.model_dump()
-        assert settings["api_key"] is None
+        assert Settings().model("openai").api_key is None
         assert KEY not in str(Settings(search={"embedder": "gemini"}).origins())
 
     def test_no_text_goes_out_in_the_clear(self) -> None:
         with pytest.raises(ConfigurationError, match="https://"):
-            Settings(search={"embedder": "gemini", "base_url": "http://example.com"})
+            Settings(models={"gemini": {"base_url": "http://example.com"}})
 
     def test_an_unknown_embedder_is_named(self) -> None:
         with pytest.raises(ConfigurationError, match=r"search\.embedder"):

@@ -14,6 +14,7 @@ from anyio.abc import SocketStream
 
 from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
+from reactor_memory.server import process
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.connections import MAX_HEAD_BYTES
 from tests.server.listening import Listening, listening_service
@@ -27,9 +28,12 @@ SHORT, LONG = 0.3, 600
 async def connected(
     folder: Path, *, head: float = LONG, body: float = LONG
 ) -> AsyncIterator[tuple[SocketStream, Listening]]:
-    limits = {"head_timeout_seconds": head, "body_timeout_seconds": body, "idle_timeout_seconds": LONG}
-    async with listening_service(folder, http=limits) as running, await _connection(running) as connection:
-        yield connection, running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "HEAD_SECONDS", head)
+        patch.setattr(process, "BODY_SECONDS", body)
+        http = {"idle_timeout_seconds": LONG}
+        async with listening_service(folder, http=http) as running, await _connection(running) as connection:
+            yield connection, running
 
 
 async def _connection(running: Listening) -> SocketStream:

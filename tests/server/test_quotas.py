@@ -9,6 +9,7 @@ import pytest
 
 from reactor_memory import Message, ToolCall
 from reactor_memory.cli.defaults import SERVICE
+from reactor_memory.core.log import forks
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.facts import operations as fact_operations
@@ -41,9 +42,11 @@ def store_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="module")
 async def container(store_url: str) -> AsyncIterator[ServiceContainer]:
-    store = {"url": store_url, "delete_grace_days": 30, "max_fork_depth": 2}
-    async with open_service_container(ServiceSettings(store=store, quotas=ROOM)) as container:
-        yield container
+    store = {"url": store_url, "delete_grace_days": 30}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forks, "MAX_FORK_DEPTH", 2)
+        async with open_service_container(ServiceSettings(store=store, quotas=ROOM)) as container:
+            yield container
 
 
 def refused(answer: Any, limit: int) -> bool:

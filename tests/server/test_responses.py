@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.testing import FakeClock
+from reactor_memory.wiring import responses
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.sse import agent, open_stream, serving, text_until_end, user, who_says_so
@@ -27,12 +28,9 @@ SECOND = 1_000_000
 STREAMS = {
     "expires_seconds": 60,
     "keep_seconds": 600,
-    "recheck_seconds": 30,
     "heartbeat_seconds": 0.05,
-    "poll_min_seconds": 0.005,
     "max_open_per_caller": 4,
     "max_bytes": 3_000_000,
-    "max_pieces": 400,
 }
 ANN, BOT = user("ann"), agent("bot", of="ann")
 
@@ -125,6 +123,9 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     chosen = ServiceSettings(
         store={"url": f"sqlite:///{tmp_path_factory.mktemp('responses')}/log.db"}, streams=STREAMS, clock="system"
     )
+    patch = pytest.MonkeyPatch()
+    patch.setattr(responses, "LEAST_POLL_SECONDS", 0.005)
+    patch.setattr(responses, "MAX_PIECES", 400)
     async with (
         open_service_container(
             chosen, configure=lambda parts: parts.clock.override(providers.Object(clock))
@@ -133,6 +134,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
         httpx2.AsyncClient(base_url=url) as client,
     ):
         yield Service(client, container, clock)
+    patch.undo()
 
 
 class TestWriting:

@@ -10,12 +10,15 @@ from reactor_memory import ConfigurationError, Settings
 from reactor_memory.features.chat.echo import EchoModel
 from reactor_memory.features.chat.gemini import GeminiChatModel
 from reactor_memory.features.chat.openai import OpenAIChatModel
-from reactor_memory.wiring.chat import chat_endpoint
 from reactor_memory.wiring.container import Container
 from tests.scenes.tables import each_row
 
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")
-OURS = {"provider": "openai", "base_url": "https://ours/v1", "api_key": "of ours", "llm_model": "our-model"}
+SERVER = {"provider": "openai", "base_url": "https://ours/v1", "api_key": "of ours"}
+OURS = {"ours": {**SERVER, "model": "our-model"}, "larger": {**SERVER, "model": "a-larger-one"}}
+GEMINI = {"provider": "gemini"}
+KEYED = {"gemini": {"api_key": "k"}}
+FLASH = "gemini-3.5-flash-lite"
 
 
 @pytest.fixture(autouse=True)
@@ -32,17 +35,17 @@ def model_of(**sections: Any) -> object:
     ("sections", "kind", "name"),
     [
         ({}, EchoModel, "offline echo"),
-        ({"summary": {"api_key": "k"}}, EchoModel, "offline echo"),
+        ({"models": {"gemini": {"api_key": "k"}}}, EchoModel, "offline echo"),
         ({"summary": {"provider": "gemini"}}, EchoModel, "offline echo"),
-        ({"summary": {"provider": "gemini", "api_key": "k"}}, GeminiChatModel, "gemini-3.5-flash-lite"),
-        ({"summary": {"provider": "gemini", "api_key": "k"}, "chat": {"provider": "echo"}}, EchoModel, "offline echo"),
-        ({"summary": {"provider": "gemini", "api_key": "k", "llm_model": "m"}}, GeminiChatModel, "m"),
-        ({"chat": {"provider": "gemini", "api_key": "k"}}, GeminiChatModel, "gemini-3.5-flash-lite"),
-        ({"chat": {"provider": "gemini", "api_key": "k", "model": "m"}}, GeminiChatModel, "m"),
-        ({"summary": OURS}, OpenAIChatModel, "our-model"),
-        ({"summary": {"provider": "openai", "llm_model": "m"}}, EchoModel, "offline echo"),
-        ({"summary": OURS, "chat": {"provider": "gemini", "api_key": "k"}}, GeminiChatModel, "gemini-3.5-flash-lite"),
-        ({"summary": OURS, "chat": {"model": "a-larger-one"}}, OpenAIChatModel, "a-larger-one"),
+        ({"summary": GEMINI, "models": KEYED}, GeminiChatModel, "gemini-3.5-flash-lite"),
+        ({"summary": GEMINI, "models": KEYED, "chat": {"provider": "echo"}}, EchoModel, "offline echo"),
+        ({"summary": GEMINI, "models": {"gemini": {"api_key": "k", "model": "m"}}}, GeminiChatModel, "m"),
+        ({"chat": GEMINI, "models": KEYED}, GeminiChatModel, "gemini-3.5-flash-lite"),
+        ({"chat": GEMINI, "models": {"gemini": {"api_key": "k", "model": "m"}}}, GeminiChatModel, "m"),
+        ({"summary": {"provider": "ours"}, "models": OURS}, OpenAIChatModel, "our-model"),
+        ({"summary": {"provider": "openai"}, "models": {"openai": {"model": "m"}}}, EchoModel, "offline echo"),
+        ({"summary": {"provider": "ours"}, "models": {**OURS, **KEYED}, "chat": GEMINI}, GeminiChatModel, FLASH),
+        ({"models": OURS, "chat": {"provider": "larger"}}, OpenAIChatModel, "a-larger-one"),
     ],
 )
 def test_who_answers(sections: dict[str, Any], kind: type[object], name: str) -> None:
@@ -52,32 +55,16 @@ def test_who_answers(sections: dict[str, Any], kind: type[object], name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("chat", "key", "address"),
-    [
-        ({}, "of ours", "https://ours/v1"),
-        ({"provider": "openai"}, "of ours", "https://ours/v1"),
-        ({"provider": "openai", "api_key": "of the chat"}, "of the chat", "https://ours/v1"),
-        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, None, "https://elsewhere/v1"),
-    ],
-)
-def test_the_key_of_the_summaries_goes_to_their_address_only(
-    chat: dict[str, str], key: str | None, address: str
-) -> None:
-    asked = chat_endpoint(Settings(summary=OURS, chat=chat), "openai")
-    assert (asked.api_key, asked.base_url) == (key, address)
-
-
-def test_another_provider_gets_nothing_of_the_summaries() -> None:
-    assert chat_endpoint(Settings(summary=OURS), "gemini") == (None, None, None)
-
-
-@pytest.mark.parametrize(
     ("sections", "problem"),
     [
-        ({"chat": {"provider": "gemini"}}, r"chat\.api_key: is not set"),
-        ({"chat": {"provider": "openai", "api_key": "k"}}, r"chat\.model: must name a model of the server"),
-        ({"chat": {"provider": "openai", "model": "m"}}, r"chat\.api_key: is not set"),
-        ({"summary": OURS, "chat": {"provider": "gemini"}}, r"chat\.api_key: is not set"),
+        ({"chat": GEMINI}, r"models\.gemini\.api_key: is not set"),
+        ({"chat": {"provider": "openai"}}, r"models\.openai\.model: must name a model of the server"),
+        (
+            {"chat": {"provider": "openai"}, "models": {"openai": {"model": "m"}}},
+            r"models\.openai\.api_key: is not",
+        ),
+        ({"summary": {"provider": "ours"}, "models": OURS, "chat": GEMINI}, r"models\.gemini\.api_key: is not set"),
+        ({"chat": {"provider": "mine"}, "models": {"mine": {"provider": "openai"}}}, r"models\.mine\.model: must"),
     ],
 )
 def test_what_is_missing_is_named(sections: dict[str, Any], problem: str) -> None:

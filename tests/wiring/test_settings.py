@@ -15,9 +15,9 @@ import pytest
 import yaml
 from pydantic import SecretStr
 
-from reactor_memory.core.validation import MessageLimits
+from reactor_memory.core.validation import SETTABLE, MessageLimits
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.sections import PriceSettings, SummarySettings
+from reactor_memory.wiring.sections import ModelSettings, PriceSettings, SummarySettings
 from reactor_memory.wiring.service_settings import ServiceSettings
 from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES, known_keys
 from reactor_memory.wiring.setting_values import MASK, Section, masked_url, suggestion
@@ -112,85 +112,60 @@ def test_an_empty_variable_counts_as_not_set(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(("name", "key"), USUAL_VARIABLES.items())
 def test_usual_variables_of_other_programs_count(monkeypatch: pytest.MonkeyPatch, name: str, key: str) -> None:
     monkeypatch.setenv(name, SECRET)
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai" if name.startswith("OPENAI") else "gemini")
-    value = Settings().value(key)
+    model = Settings().models.get(key.split(".")[1])
+    value = model.api_key if model else Settings().value(key)
     assert (value.get_secret_value() if isinstance(value, SecretStr) else str(value)) == SECRET
     assert origin_of(Settings(), key) == "environment"
+
+
+def key_in(settings: Settings, name: str) -> str | None:
+    api_key = settings.model(name).api_key
+    return api_key and api_key.get_secret_value()
 
 
 def test_the_first_of_the_usual_variables_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", SECRET)
     monkeypatch.setenv("GOOGLE_API_KEY", "other")
-    api_key = Settings().summary.api_key
-    assert api_key is not None
-    assert api_key.get_secret_value() == SECRET
+    assert key_in(Settings(), "gemini") == SECRET
 
 
 def test_our_own_variable_wins_over_the_usual_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "other")
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__API_KEY", SECRET)
-    api_key = Settings().summary.api_key
-    assert api_key is not None
-    assert api_key.get_secret_value() == SECRET
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__GEMINI__API_KEY", SECRET)
+    assert key_in(Settings(), "gemini") == SECRET
 
 
 @pytest.mark.parametrize(
-    ("summary", "key"),
+    ("model", "key"),
     [
-        ({}, "of Gemini"),
         ({"provider": "gemini"}, "of Gemini"),
+        ({"provider": "gemini", "base_url": "https://elsewhere"}, "of Gemini"),
         ({"provider": "openai"}, "of OpenAI"),
         ({"provider": "openai", "base_url": "https://elsewhere/v1"}, None),
         ({"provider": "openai", "base_url": "http://localhost:11434/v1"}, None),
         ({"provider": "openai", "base_url": "https://elsewhere/v1", "api_key": "of elsewhere"}, "of elsewhere"),
         ({"provider": "openai", "api_key": "of the constructor"}, "of the constructor"),
+        ({"provider": "mine"}, None),
     ],
 )
 def test_a_usual_key_is_shown_to_its_own_provider_only(
-    monkeypatch: pytest.MonkeyPatch, summary: dict[str, str], key: str | None
+    monkeypatch: pytest.MonkeyPatch, model: dict[str, str], key: str | None
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "of Gemini")
     monkeypatch.setenv("OPENAI_API_KEY", "of OpenAI")
-    api_key = Settings(summary=summary).summary.api_key
-    assert (api_key and api_key.get_secret_value()) == key
+    assert key_in(Settings(models={"of-mine": model}), "of_mine") == key
+    name, entry = model["provider"], {each: value for each, value in model.items() if each != "provider"}
+    assert key_in(Settings(models={name: entry}), name) == key
+    assert key_in(Settings(models={name: ModelSettings(**entry)}), name) == key  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("summary", "chat", "key"),
-    [
-        ({}, {}, "of Gemini"),
-        ({}, {"provider": "gemini"}, "of Gemini"),
-        ({}, {"provider": "openai"}, "of OpenAI"),
-        ({}, {"provider": "openai", "base_url": "https://elsewhere/v1"}, None),
-        ({"provider": "openai"}, {}, "of OpenAI"),
-        ({"provider": "openai"}, {"provider": "gemini"}, "of Gemini"),
-        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, {}, None),
-        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, {"provider": "openai"}, None),
-        ({"provider": "openai", "base_url": "https://elsewhere/v1"}, {"provider": "gemini"}, "of Gemini"),
-        ({"provider": "gemini"}, {"provider": "openai", "api_key": "of the chat"}, "of the chat"),
-    ],
-)
-def test_usual_key_is_shown_to_provider_of_the_chat_only(
-    monkeypatch: pytest.MonkeyPatch, summary: dict[str, str], chat: dict[str, str], key: str | None
-) -> None:
-    monkeypatch.setenv("GOOGLE_API_KEY", "of Gemini")
-    monkeypatch.setenv("OPENAI_API_KEY", "of OpenAI")
-    api_key = Settings(summary=summary, chat=chat).chat.api_key
-    assert (api_key and api_key.get_secret_value()) == key
-
-
-def test_a_chat_is_not_sent_in_the_clear() -> None:
-    with pytest.raises(ConfigurationError, match=r"chat\.base_url: .* set chat\.allow_http: true"):
-        Settings(chat={"base_url": "http://elsewhere/v1"})
-    assert Settings(chat={"base_url": "http://elsewhere/v1", "allow_http": True}).chat.base_url
-
-
-def test_the_provider_of_a_key_may_be_named_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_of_a_model_may_be_given_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "openai")
-    assert Settings().summary.api_key is not None
-    write_config("reactor_memory: {summary: {base-url: 'https://elsewhere/v1'}}")
-    assert Settings().summary.api_key is None
+    monkeypatch.setenv("REACTOR_MEMORY_MODELS__MY_OWN__PROVIDER", "openai")
+    assert key_in(Settings(), "my_own") == SECRET
+    write_config("reactor_memory: {models: {my-own: {base-url: 'https://elsewhere/v1'}}}")
+    assert key_in(Settings(), "my_own") is None
+    assert Settings().model("my_own").base_url == "https://elsewhere/v1"
 
 
 @each_row(
@@ -204,16 +179,17 @@ def test_the_provider_of_a_key_may_be_named_anywhere(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_what_stays_on_this_machine_or_is_encrypted_is_asked(url: str) -> None:
-    assert Settings(summary={"base_url": url}).summary.base_url == url
+    assert Settings(models={"openai": {"base_url": url}}).model("openai").base_url == url
 
 
 def test_an_open_line_has_to_be_allowed() -> None:
     url = "http://ollama:11434/v1"
-    assert Settings(summary={"base_url": url, "allow_http": True}).summary.base_url == url
+    assert Settings(models={"openai": {"base_url": url, "allow_http": True}}).model("openai").base_url == url
 
 
 def test_the_limits_are_those_that_messages_are_checked_against() -> None:
-    assert Settings().limits.model_dump() == msgspec.structs.asdict(MessageLimits())
+    limits = msgspec.structs.asdict(MessageLimits())
+    assert Settings().limits.model_dump() == {name: limits[name] for name in SETTABLE}
 
 
 def test_settings_are_immutable() -> None:
@@ -287,9 +263,9 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
             {"context": {"trigger_message_count": 5}},
             "context.trigger_message_count: is no setting; did you mean summary.trigger",
         ),
-        ({"summary": {"model": "m"}}, "summary.model: is no setting; did you mean summary.llm_model?"),
-        ({"llm": {"model": "m"}}, "llm: is no setting; did you mean summary.llm_model?"),
-        ({"summary": {"key": "k"}}, "summary.key: is no setting; did you mean summary.api_key?"),
+        ({"summary": {"model": "m"}}, "summary.model: is no setting; did you mean models.NAME.model?"),
+        ({"llm": {"model": "m"}}, "llm: is no setting; did you mean models.NAME.model?"),
+        ({"summary": {"key": "k"}}, "summary.key: is no setting; did you mean models.NAME.api_key?"),
         ({"store": {"timeout": 5}}, "store.timeout: is no setting; did you mean store.timeout_seconds?"),
         ({"context": {"tokens": 5}}, "context.tokens: is no setting; did you mean context.max_tokens?"),
         ({"summary": {"max_tokens": 1}}, "summary.max_tokens: is no setting; did you mean"),
@@ -300,23 +276,32 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ({"store": {"file_mode": "0444"}}, "store.file_mode: must be octal digits in quotes"),
         ({"summary": {"memory_role": "assistant"}}, "summary.memory_role: must be 'system' or 'user'"),
         ({"summary": {"provider": " "}}, "summary.provider: must not be empty"),
-        ({"summary": {"base_url": "ftp://host"}}, "summary.base_url: must begin with http"),
-        ({"summary": {"base_url": "https://me:pw@host/v1"}}, "summary.base_url: must be an address without user"),
-        ({"summary": {"base_url": "https://[::1/v1"}}, "summary.base_url: must have a host, in brackets"),
-        ({"summary": {"base_url": "https://host:65536/v1"}}, "summary.base_url: must have a host, in brackets"),
-        ({"summary": {"base_url": "https://:80/v1"}}, "summary.base_url: must have a host, in brackets"),
-        ({"summary": {"base_url": "https://host/v1?key=x"}}, "summary.base_url: must be an address without user"),
+        ({"models": {"m": {"base_url": "ftp://host"}}}, "models.m.base_url: must begin with http"),
         (
-            {"summary": {"base_url": "http://host/v1"}},
-            "summary.base_url: must begin with https://, or name this machine",
+            {"models": {"m": {"base_url": "https://me:pw@host/v1"}}},
+            "models.m.base_url: must be an address without",
         ),
-        ({"summary": {"base_url": "http://localhost.example/v1"}}, "summary.base_url: must begin with https://"),
-        ({"summary": {"base_url": "http://example.com\\.localhost/v1"}}, "summary.base_url: must begin with https://"),
-        ({"summary": {"base_url": "http://127.0.0.1.example/v1"}}, "summary.base_url: must begin with https://"),
-        ({"summary": {"base_url": "HTTP://10.0.0.1/v1"}}, "summary.base_url: must begin with https://"),
+        ({"models": {"m": {"base_url": "https://[::1/v1"}}}, "models.m.base_url: must have a host, in brackets"),
+        ({"models": {"m": {"base_url": "https://host:65536/v1"}}}, "models.m.base_url: must have a host, in brackets"),
+        ({"models": {"m": {"base_url": "https://:80/v1"}}}, "models.m.base_url: must have a host, in brackets"),
+        (
+            {"models": {"m": {"base_url": "https://host/v1?key=x"}}},
+            "models.m.base_url: must be an address without",
+        ),
+        (
+            {"models": {"m": {"base_url": "http://host/v1"}}},
+            "models.m.base_url: must begin with https://, or name this machine",
+        ),
+        ({"models": {"m": {"base_url": "http://localhost.example/v1"}}}, "models.m.base_url: must begin with https://"),
+        (
+            {"models": {"m": {"base_url": "http://example.com\\.localhost/v1"}}},
+            "models.m.base_url: must begin with https://",
+        ),
+        ({"models": {"m": {"base_url": "http://127.0.0.1.example/v1"}}}, "models.m.base_url: must begin with https://"),
+        ({"models": {"m": {"base_url": "HTTP://10.0.0.1/v1"}}}, "models.m.base_url: must begin with https://"),
         ({"summary": {"max_tokens_per_day": -1}}, "summary.max_tokens_per_day: must be greater than or equal to 0"),
         ({"summary": {"lazy_timeout_seconds": -1}}, "summary.lazy_timeout_seconds: must be greater than or equal to 0"),
-        ({"summary": {"timeout_seconds": float("nan")}}, "summary.timeout_seconds: must be a finite number"),
+        ({"store": {"timeout_seconds": float("nan")}}, "store.timeout_seconds: must be a finite number"),
         ({"history": {"max_conversation_turns": 0}}, "history.max_conversation_turns: must be greater than 0"),
         ({"store": {"url": "history.db"}}, "store.url: must begin with a scheme"),
         (
@@ -324,13 +309,8 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
             "store.url: has something behind memory://, which takes nothing: write memory",
         ),
         ({"context": {"reserved_output_tokens": 128_000}}, "context.reserved_output_tokens: must be less than"),
-        ({"context": {"query_memory_share": -0.1}}, "context.query_memory_share: must be greater than or equal to 0"),
-        ({"context": {"memory_share": []}}, "context.memory_share: must be pairs of a budget and a share"),
-        ({"context": {"memory_share": [[2000, 0.5], [1000, 0.8]]}}, "context.memory_share: must be pairs of a budget"),
-        ({"context": {"memory_share": [[1000, 0.9], [2000, 0.4]]}}, "context.memory_share: leaves less at"),
-        ({"context": {"memory_share": [[1000, 0.1], [1100, 0.9]]}}, "context.memory_share: leaves less at"),
         ({"background": {"backoff_seconds": 301}}, "background.backoff_seconds: must not be more than"),
-        ({"limits": {"max_tool_calls": "many"}}, "limits.max_tool_calls: must be a valid integer"),
+        ({"limits": {"max_parts_bytes": "many"}}, "limits.max_parts_bytes: must be a valid integer"),
     ],
 )
 def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, object], message: str) -> None:
@@ -342,20 +322,23 @@ def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, objec
 @each_row(
     ("key", "meant"),
     [
-        ("model", {"summary.llm_model", "chat.model", "search.model"}),
-        ("llm.model", {"summary.llm_model"}),
-        ("llm_model", {"summary.llm_model"}),
-        ("openai.model", {"summary.llm_model", "chat.model"}),
-        ("api_key", {"summary.api_key", "chat.api_key"}),
+        ("model", {"models.NAME.model"}),
+        ("llm.model", {"models.NAME.model"}),
+        ("llm_model", {"models.NAME.model"}),
+        ("summary.llm_model", {"models.NAME.model"}),
+        ("openai.model", {"models.NAME.model"}),
+        ("api_key", {"models.NAME.api_key"}),
+        ("search.dimensions", {"models.NAME.dimensions"}),
+        ("summary.timeout_seconds", {"models.NAME.timeout_seconds"}),
         ("provider", {"summary.provider", "chat.provider"}),
         ("sumary.enabled", {"summary.enabled"}),
         ("store.polsize", {"store.pool_size"}),
-        ("REACTOR_MEMORY_SUMMARY__MODEL", {"summary.llm_model"}),
+        ("REACTOR_MEMORY_SUMMARY__MODEL", {"models.NAME.model"}),
     ],
 )
 def test_the_same_last_word_beats_similar_letters(key: str, meant: set[str]) -> None:
     given = suggestion(key, known_keys(Settings))
-    assert meant <= {*re.findall(r"[a-z_]+[.][a-z_]+", given)}, given
+    assert meant <= {*re.findall(r"[a-zA-Z_]+(?:[.][a-zA-Z_]+)+", given)}, given
 
 
 @pytest.mark.parametrize(
@@ -379,10 +362,10 @@ def test_faulty_variables_are_refused_by_name(monkeypatch: pytest.MonkeyPatch, n
 
 def test_a_memory_and_the_service_share_file_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     write_config("reactor_memory: {http: {port: 9000}, summary: {mode: full}}")
-    monkeypatch.setenv("REACTOR_MEMORY_AUTH__BURST_SECONDS", "5")
+    monkeypatch.setenv("REACTOR_MEMORY_AUTH__FAILURES_PER_MINUTE", "5")
     assert Settings().summary.mode == "full"
     service = ServiceSettings()
-    assert (service.summary.mode, service.http.port, service.auth.burst_seconds) == ("full", 9000, 5)
+    assert (service.summary.mode, service.http.port, service.auth.failures_per_minute) == ("full", 9000, 5)
     with pytest.raises(ConfigurationError, match=r"^http: .* give it to ServiceSettings"):
         Settings(http={"port": 9000})
 
@@ -398,7 +381,7 @@ def test_a_section_on_its_own_refuses_in_the_same_words() -> None:
 def test_no_secret_is_shown_anywhere() -> None:
     settings = ServiceSettings(
         store={"url": f"postgresql://app:{SECRET}@host/db?sslpassword={SECRET}"},
-        summary={"api_key": SECRET},
+        models={"mine": {"api_key": SECRET}},
         http={"token_secret": SECRET * 4},
         auth={
             "allow_shared_secrets": True,
@@ -414,7 +397,7 @@ def test_no_secret_is_shown_anywhere() -> None:
     assert settings.value("plugins.options.sample.auth_token") == SECRET
     values = {each.key: each.value for each in settings.origins()}
     assert values["store.url"] == f"postgresql://app:{MASK}@host/db?sslpassword={MASK}"
-    assert values["summary.api_key"] == MASK
+    assert values["models.mine.api_key"] == MASK
     assert values["plugins.options.sample.auth_token"] == MASK
     assert SECRET not in str(values)
     assert SECRET not in repr(settings)
@@ -513,7 +496,7 @@ def test_toggles_by_environment_and_file_in_a_fresh_process() -> None:
     assert shown["plugins.enabled"] == ["false", "file"]
     assert shown["plugins.disabled"] == ["one, two_b", "environment"]
     assert shown["plugins.options.sample.size"] == ["3", "environment"]
-    assert shown["summary.api_key"] == [MASK, "environment"]
+    assert shown["models.gemini.api_key"] == [MASK, "environment"]
     assert shown["store.url"] == [f"postgresql://app:{MASK}@host/db", "environment"]
     assert shown["clock"] == ["system", "default"]
     assert SECRET not in done.stdout + done.stderr
@@ -572,7 +555,6 @@ def test_what_is_off_stays_off_whatever_else_is_given() -> None:
         ({"auto_threshold": 19}, "tiers.auto_threshold"),
         ({"recent_count": -1}, "tiers.recent_count"),
         ({"condensed_prompt": " \n"}, "tiers.condensed_prompt"),
-        ({"chunk_tokens": 2039}, "tiers.chunk_tokens"),
         ({"retention": "forget"}, "tiers.retention"),
         ({"recent": 3}, "tiers.recent"),
     ],

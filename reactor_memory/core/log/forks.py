@@ -54,15 +54,18 @@ def branch_for_fork(session: Session, fork_id: str, at_seq: int) -> tuple[Branch
     return (*shared, BranchRange(conversation_id=fork_id, start_seq=at_seq))
 
 
-def check_fork_depth(session: Session, at_seq: int, limit: int, *, field: str = "at_seq") -> None:
-    """Raises `LimitExceededError` if a fork of `session` would share messages of more conversations than `limit`."""
+MAX_FORK_DEPTH = 200
+"""Of how many conversations a fork of forks may share messages."""
+
+
+def check_fork_depth(session: Session, at_seq: int, *, field: str = "at_seq") -> None:
+    """Raises `LimitExceededError` if a fork of `session` would share messages of too many conversations."""
     depth = len(ranges_between(session.branch, 0, at_seq - 1))
-    if depth > limit:
+    if depth > MAX_FORK_DEPTH:
         raise LimitExceededError(
             field,
             actual=depth,
-            limit=limit,
+            limit=MAX_FORK_DEPTH,
             unit="conversations to share messages of",
-            setting="store.max_fork_depth",
             instead="fork at an earlier message",
         )

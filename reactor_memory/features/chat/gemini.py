@@ -27,7 +27,7 @@ class GeminiChatModel:
     ) -> None:
         key = (api_key or "").strip()
         if not key:
-            raise ConfigurationError("chat.api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
+            raise ConfigurationError("api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
         self.name = model
         self.notice = f"What you say is sent to {base_url or 'Google'}, with what the context shows of this session."
         self._timeout_seconds = timeout_seconds

@@ -52,7 +52,7 @@ class OpenAIChatModel:
         self.name = model
         self.notice = f"What you say is sent to {base_url or 'OpenAI'}, with what the context shows of this session."
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
-        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url, section="chat")}
+        self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url)}
         self._timeout_seconds = timeout_seconds
         self._connection = OnDemand(self._open)
 

@@ -126,7 +126,7 @@ def gap(last_event: int) -> InvalidInputError:
 
 def check_size(*, last_event: int, size: int, addition: Addition) -> None:
     for actual, limit, unit, setting in (
-        (last_event, addition.max_events, "pieces", "streams.max_pieces"),
+        (last_event, addition.max_events, "pieces", None),
         (size, addition.max_size, "bytes", "streams.max_bytes"),
     ):
         if actual > limit:

@@ -53,7 +53,6 @@ class Conversations:
         audit: Audit,
         clock: Clock,
         limits: MessageLimits,
-        max_fork_depth: int,
         quotas: Quotas,
         purge: bool,
         forget_in: int | None,
@@ -65,7 +64,6 @@ class Conversations:
         self._audit = audit
         self._clock = clock
         self._limits = limits
-        self._max_fork_depth = max_fork_depth
         self._quotas = quotas
         self._purge = purge
         self._forget_in = forget_in
@@ -196,7 +194,7 @@ class Conversations:
 
         It has the agent of its parent and, without a title of its own, its title. Raises `MessageNotFoundError`, and
         `InvalidInputError` for a message that is no user's or that users do not see, and for more forks than
-        `store.max_fork_depth` or a quota allows.
+        a quota allows, or too many forks of forks.
         """
         said = None if first is None else said_by_user(principal, first)
         user_of(principal)
@@ -206,7 +204,7 @@ class Conversations:
             at_seq = fork_point(
                 conversation_id, await self._database.read(conversations.find_message, conversation.session, message_id)
             )
-            check_fork_depth(conversation.session, at_seq, self._max_fork_depth, field="message_id")
+            check_fork_depth(conversation.session, at_seq, field="message_id")
             parents = () if said is None else (said,)
             await check_parents(self._database, conversation.session, parents, principal.client_id, before_seq=at_seq)
             random = new_id(principal, request_key, "fork", conversation_id, message_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reactor_memory.core.log import forks
 from reactor_memory.core.log import operations as log
 from reactor_memory.database.operations import Batch, Query, Statement, Steps
 from reactor_memory.errors import LimitExceededError
@@ -27,8 +28,9 @@ DEPTH = 24
 
 
 @pytest.fixture
-async def container(tmp_path: Path) -> AsyncIterator[Container]:
-    store = {"url": f"sqlite:///{tmp_path}/memory.db", "max_fork_depth": DEPTH}
+async def container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Container]:
+    monkeypatch.setattr(forks, "MAX_FORK_DEPTH", DEPTH)
+    store = {"url": f"sqlite:///{tmp_path}/memory.db"}
     async with open_container(Settings(store=store)) as container:
         yield container
 
@@ -120,7 +122,7 @@ async def test_facts_and_messages_of_all_ancestors_are_there(container: Containe
 async def test_a_fork_of_too_many_forks_is_refused_before_writing(container: Container) -> None:
     session = await chain(container, DEPTH)
     manager = container.conversation_manager()
-    with pytest.raises(LimitExceededError, match=r"at_seq: has 25 .* the limit is 24: raise .* store.max_fork_depth"):
+    with pytest.raises(LimitExceededError, match=r"at_seq: has 25 .* the limit is 24: fork at an earlier message"):
         await manager.fork(session.session_id, at_seq=session.last_seq + 1, user_id="ann")
     page = await manager.list_sessions(user_id="ann", limit=100)
     assert len(page.sessions) == DEPTH + 1

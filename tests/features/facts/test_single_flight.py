@@ -10,6 +10,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, SummarizationError, open_container
 from reactor_memory.testing import append_messages
+from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.scenes.stores import memory_database
@@ -67,7 +68,9 @@ async def test_loads_of_two_processes_share_the_calls(url: str) -> None:
     assert freshness == {"fresh"}
 
 
-async def test_while_breaker_of_provider_is_open_load_asks_for_nothing() -> None:
+async def test_while_breaker_of_provider_is_open_load_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked_models, "FAILURES", 1)
+    monkeypatch.setattr(asked_models, "OPEN_SECONDS", 600)
     down = scripted().then(*[SummarizationError("unavailable", "no answer")] * 9)
     store = FaultyDatabase(memory_database(), at=0, mode="before", operations={"claim"})
 
@@ -76,8 +79,9 @@ async def test_while_breaker_of_provider_is_open_load_asks_for_nothing() -> None
         container.summarizer.override(providers.Object(down))
 
     patient = {"backoff_seconds": 60, "max_backoff_seconds": 60}
-    trips = {"enabled": True, "breaker_failures": 1, "breaker_open_seconds": 600}
-    async with open_container(settings(summary=trips, background=patient), configure=configure) as container:
+    async with open_container(
+        settings(summary={"enabled": True}, background=patient), configure=configure
+    ) as container:
         manager = container.conversation_manager()
         await save(manager, "s", talk(32))
         await manager.drain()

@@ -18,6 +18,7 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.models.ledger import Extraction, Spending, Usage
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
+from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
 from tests.doubles.fake_openai import FakeOpenAI
 from tests.doubles.faulty_database import FaultyDatabase
@@ -167,12 +168,14 @@ async def test_full_summaries_are_capped_too() -> None:
     assert summary.covered_seq == 40
 
 
-async def test_what_cap_keeps_from_the_provider_says_nothing_about_it() -> None:
+async def test_what_cap_keeps_from_the_provider_says_nothing_about_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A breaker that is open does not hold up the offline summarizer."""
+    monkeypatch.setattr(asked_models, "FAILURES", 1)
+    monkeypatch.setattr(asked_models, "OPEN_SECONDS", 1000)
     down = SummarizationError("unavailable", "no answer")
     down.tokens = PRICE
     summarizer = ScriptedSummarizer(default=down)
-    async with memory(summarizer, max_tokens_per_day=1, breaker_failures=1, breaker_open_seconds=1000) as container:
+    async with memory(summarizer, max_tokens_per_day=1) as container:
         await saved(container, "s", 30)
         assert container.breaker().is_open
         await saved(container, "t", 30)
@@ -181,13 +184,9 @@ async def test_what_cap_keeps_from_the_provider_says_nothing_about_it() -> None:
 
 
 async def test_server_of_openai_format_is_capped_by_what_it_reports(fake_openai: FakeOpenAI) -> None:
-    summary = {
-        "provider": "openai",
-        "llm_model": "a-model",
-        "base_url": fake_openai.base_url,
-        "max_tokens_per_session": 200,
-    }
-    async with open_container(settings(summary=summary)) as container:
+    summary = {"provider": "openai", "max_tokens_per_session": 200}
+    models = {"openai": {"model": "a-model", "base_url": fake_openai.base_url}}
+    async with open_container(settings(summary=summary, models=models)) as container:
         await saved(container, "s", 40)
         session, _ = await container.message_store().read_background("s")
         ledger = await container.summary_store().read_ledger("s", session.branch)

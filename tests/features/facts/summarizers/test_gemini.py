@@ -329,7 +329,7 @@ async def test_the_key_is_in_no_repr(fake_gemini: FakeGemini, summarizer: Gemini
 def test_a_blank_key_names_the_setting():
     with pytest.raises(ConfigurationError) as caught:
         GeminiSummarizer("a-model", " ", counter=EstimateCounter())
-    assert caught.value.key == "summary.api_key"
+    assert caught.value.key == "api_key"
 
 
 def test_the_client_library_is_imported_at_the_first_question_only():

@@ -419,14 +419,14 @@ async def test_closing_leaves_no_socket(fake_openai: FakeOpenAI):
 def test_openai_itself_needs_a_key(key: str | None):
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
         OpenAISummarizer("a-model", key, counter=EstimateCounter())
-    assert caught.value.key == "summary.api_key"
+    assert caught.value.key == "api_key"
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
 def test_a_key_unfit_for_headers_is_refused_without_repeating_it(key: str):
     with pytest.raises(ConfigurationError) as caught:
         OpenAISummarizer("a-model", key, counter=EstimateCounter())
-    assert caught.value.key == "summary.api_key"
+    assert caught.value.key == "api_key"
     assert key not in str(caught.value)
 
 
