@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import datetime
 from types import TracebackType
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
 import httpx2
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from reactor_memory.client.calls import Call, Caller, Identity, Params, QuietTransport, Token, path_of
 from reactor_memory.client.failures import CallSubject
 from reactor_memory.client.reader import FollowedResponse
 from reactor_memory.client.retries import DEFAULT_RETRIES, Retries
 from reactor_memory.client.writer import ResponseWriter
+from reactor_memory.core.context.given_messages import MessageLike, MessagesLike
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.models import ListMode
-from reactor_memory.models import JsonObject, SearchType
+from reactor_memory.forms.losses import Provider
+from reactor_memory.forms.records import record_of
+from reactor_memory.forms.storable import sendable
+from reactor_memory.models import JsonObject, Message, SearchType
 from reactor_memory.models.ledger import PostedMode
 
 A = TypeVar("A")
@@ -174,14 +179,20 @@ class MemoryServiceClient:
     async def append_message(
         self,
         conversation_id: str,
-        content: str,
+        content: str | None = None,
         *,
+        given: MessageLike | None = None,
         metadata: JsonObject | None = None,
         parent_message_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> bodies.Message:
-        """What the user says."""
-        body = bodies.CreateUserMessageRequest(content=content, metadata=metadata, parent_message_id=parent_message_id)
+        """What the user says: a text, or what is `given` in the form of a provider, such as a message with pictures."""
+        body = bodies.CreateUserMessageRequest(
+            content=UNSET if content is None else content,
+            given=_as_json(given),
+            metadata=metadata,
+            parent_message_id=parent_message_id,
+        )
         path = _user(conversation_id, "messages")
         return await self._post(bodies.Message, path, body, idempotency_key, about=conversation_id)
 
@@ -301,8 +312,11 @@ class MemoryServiceClient:
         after_message_id: str | None = None,
         report: bool = False,
         summaries: PostedMode = "auto",
+        form: Provider | None = None,
     ) -> bodies.ConversationContext:
-        """What the model is to get, in at most `budget` tokens."""
+        """What the model is to get, in at most `budget` tokens. The answer writes it as providers take it
+        (`to_openai()`, ...); with `form` the service does, too.
+        """
         params: Params = {
             "budget": budget,
             "query": query,
@@ -310,6 +324,7 @@ class MemoryServiceClient:
             "afterMessageId": after_message_id,
             "report": report,
             "summaries": summaries,
+            "form": form,
         }
         return await self._get(bodies.ConversationContext, _agent(conversation_id, "context"), params)
 
@@ -336,12 +351,17 @@ class MemoryServiceClient:
     async def append_agent_messages(
         self,
         conversation_id: str,
-        messages: Iterable[bodies.CreateAgentMessageRequest],
+        messages: Iterable[bodies.CreateAgentMessageRequest] | None = None,
         *,
+        given: MessagesLike | None = None,
         idempotency_key: str | None = None,
     ) -> bodies.MessageList:
-        """All of them or none, side by side."""
-        body = bodies.CreateAgentMessagesRequest(messages=list(messages))
+        """All of them or none, side by side: `messages`, or what is `given` as providers take and give it, such as an
+        answer of an SDK or `Message` values. It goes back to its provider as it came.
+        """
+        body = bodies.CreateAgentMessagesRequest(
+            messages=UNSET if messages is None else list(messages), given=_as_json(given)
+        )
         path = _agent(conversation_id, "messages")
         return await self._post(bodies.MessageList, path, body, idempotency_key, about=conversation_id)
 
@@ -452,6 +472,18 @@ class MemoryServiceClient:
 
     async def _delete(self, path: str, *, about: str | None = None) -> None:
         await self._caller.done(Call(method="DELETE", path=path, asked=CallSubject(conversation_id=about)))
+
+
+def _as_json(given: MessagesLike | None) -> msgspec.Raw | UnsetType:
+    if given is None:
+        return UNSET
+    is_list = not isinstance(given, (str, Mapping, Message)) and not hasattr(given, "model_dump")
+    found = [_plain(each) for each in cast("Iterable[Any]", given)] if is_list else _plain(given)
+    return msgspec.Raw(msgspec.json.encode(found))
+
+
+def _plain(given: Any) -> Any:
+    return record_of(given) if isinstance(given, Message) else sendable(given)
 
 
 def _user(conversation_id: str, *below: str) -> str:

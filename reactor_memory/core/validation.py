@@ -221,10 +221,13 @@ def _check_structured(message: Message, limits: MessageLimits, field: str) -> No
     if message.tool_calls != ():
         _check_tool_calls(f"{field}.tool_calls", message.tool_calls, limits)
     if message.given is not None and message.given != AS_TEXT:
-        _check_given(f"{field}.given", message.given, limits)
+        _check_given(f"{field}.given", message, limits)
 
 
-def _check_given(field: str, given: object, limits: MessageLimits) -> None:
+def _check_given(field: str, message: Message, limits: MessageLimits) -> None:
+    from reactor_memory.forms.exchanges import as_given
+
+    given = message.given
     if type(given) is not Given or given.form not in _FORMS:
         raise InvalidMessageError(field, f"must be a Given in the form of one of {', '.join(sorted(_FORMS))}")
     try:
@@ -232,6 +235,15 @@ def _check_given(field: str, given: object, limits: MessageLimits) -> None:
     except (TypeError, ValueError, RecursionError):
         raise InvalidMessageError(field, "must hold JSON values") from None
     _check_limit(field, size, limits.max_parts_bytes, "bytes", "max_parts_bytes")
+    ids = [call.id for call in message.tool_calls]
+    try:
+        written = message.blocks and as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        written = ""
+    if written and not isinstance(written, list if given.form == "openai_responses" else dict):
+        written = ""
+    if written == "":
+        raise InvalidMessageError(field, "does not fit the message; leave it out")
 
 
 def check_metadata(field: str, value: object, limits: MessageLimits) -> None:

@@ -11,7 +11,8 @@ from typing import IO, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
 
-from reactor_memory.errors import ImportFormatError
+from reactor_memory import forms
+from reactor_memory.errors import ImportFormatError, InvalidMessageError
 from reactor_memory.evaluation.probes import Probe
 from reactor_memory.models import Given, JsonObject, Message, Role, ToolCall, Visibility
 from reactor_memory.text import bounded_json
@@ -193,10 +194,14 @@ def _decoded(where: str, text: bytes, decoder: msgspec.json.Decoder[T], max_byte
 
 def _message(where: str, number: int, record: MessageRecord) -> Message:
     try:
-        return to_message(record)
+        message = to_message(record)
     except ValueError:
         problem = f"messages[{number}].at: must be a time with its offset, such as 2026-02-02T08:00:08+00:00"
         raise ImportFormatError(where, problem) from None
+    try:
+        return forms.checked_given(f"messages[{number}]", message)
+    except InvalidMessageError as error:
+        raise ImportFormatError(where, str(error)) from None
 
 
 def problem_of(error: Exception, allowed: Mapping[str, Sequence[str]] | None = None) -> str:

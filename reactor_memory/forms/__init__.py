@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reactor_memory.forms.losses import not_shown as not_shown
+    from reactor_memory.forms.provider_messages import checked_given as checked_given
     from reactor_memory.forms.provider_messages import no_message as no_message
     from reactor_memory.forms.provider_messages import read as read
+    from reactor_memory.forms.records import record_of as record_of
     from reactor_memory.forms.requests import to_anthropic as to_anthropic
     from reactor_memory.forms.requests import to_gemini as to_gemini
     from reactor_memory.forms.requests import to_ollama as to_ollama
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from reactor_memory.forms.sdk_values import said_by_model as said_by_model
 
 _HOME = {
+    "checked_given": "provider_messages",
     "not_shown": "losses",
     "no_message": "provider_messages",
     "read": "provider_messages",
+    "record_of": "records",
     "said_by_model": "sdk_values",
     "to_anthropic": "requests",
     "to_gemini": "requests",

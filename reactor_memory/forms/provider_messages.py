@@ -19,12 +19,13 @@ from reactor_memory.errors import InvalidMessageError
 from reactor_memory.forms.content_blocks import MessageContent, plain_list, plain_object, plain_text, system_texts
 from reactor_memory.forms.gemini_contents import messages_of_content
 from reactor_memory.forms.pieces import Pieces, kept_id, rest_of, result_id
+from reactor_memory.forms.records import with_given
 from reactor_memory.forms.requests import EARLIER_NOT_SHOWN
 from reactor_memory.forms.response_steps import ResponseSteps
 from reactor_memory.forms.sdk_values import held, holder_of, kinds_of, misuse, plain
 from reactor_memory.forms.storable import sendable
 from reactor_memory.forms.written import unless_plain
-from reactor_memory.models import AS_TEXT, Form, JsonObject, Message, Role, ToolCall, frames
+from reactor_memory.models import AS_TEXT, Form, JsonObject, Message, Role, ToolCall
 
 _MUST_BE = "must be a Message, a text, or a dict or an object of OpenAI, Anthropic or Gemini"
 _ROLES: dict[object, Role] = {
@@ -39,7 +40,7 @@ _ROLES: dict[object, Role] = {
     "summary": "summary",
 }
 _OWN_FIELDS = ("name", "metadata", "visibility", "author_id", "created_at")
-_KNOWN_FIELDS = ("role", "content", "parts", "tool_calls", "tool_call_id", "at", *_OWN_FIELDS)
+_KNOWN_FIELDS = ("role", "content", "parts", "tool_calls", "tool_call_id", "at", "given", *_OWN_FIELDS)
 _NOT_OF_PROVIDERS = ("parts", "at", "metadata", "visibility", "author_id", "created_at")
 _MARK = Message.user(EARLIER_NOT_SHOWN)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,6 +58,11 @@ def read(items: Iterable[tuple[str, object]]) -> tuple[Message, ...]:
     for where, item in items:
         reader.add(where, item)
     return tuple(reader.finished())
+
+
+def checked_given(where: str, message: Message) -> Message:
+    """A message that was kept elsewhere, with what its provider gave. Raises `InvalidMessageError` if they differ."""
+    return message if message.given is None else with_given(where, message, message.given, read)
 
 
 def no_message(where: str, item: object, *, also: str = "") -> InvalidMessageError:
@@ -94,7 +100,9 @@ class _Reader:
             raise no_message(where, item)
 
     def _add_dict(self, where: str, item: JsonObject) -> None:
-        if "role" not in item and ("messages" in item or "contents" in item):
+        if _kept_given(item) is not None:
+            self._put(_from_role_and_content(where, item, None))
+        elif "role" not in item and ("messages" in item or "contents" in item):
             self._add_request(where, item)
         elif (holder := holder_of(item)) is not None:
             self._add_held(where, item, holder)
@@ -185,9 +193,12 @@ def _from_role_and_content(where: str, item: JsonObject, open_call: str | None) 
         tool_call_id=_call_id_of(item, open_call) if role == "tool" else item.get("tool_call_id"),
         **_own_fields(where, item),
     )
-    if own_parts:
-        parts = cast("Sequence[JsonObject]", own_parts)
-        message = msgspec.structs.replace(message, parts=(*message.parts, *parts), given=None)
+    kept = _kept_given(item)
+    if own_parts or kept is not None or any(map(_is_flat, item.get("tool_calls") or ())):
+        parts = (*message.parts, *cast("Sequence[JsonObject]", own_parts))
+        message = msgspec.structs.replace(message, parts=parts, given=None)
+    if kept is not None:
+        message = with_given(where, message, kept, read)
     results = content.results
     if results and not (message.content or message.parts or message.tool_calls):
         return [*results]
@@ -261,8 +272,16 @@ def _chat_frame(where: str, item: JsonObject, role: Role, content: MessageConten
         frame["tool_call_id"] = result_id(item.get("tool_call_id"))
         if item["role"] == "function":
             del frame["tool_call_id"]
-    taken = (*frame, *_NOT_OF_PROVIDERS, *_nothing(item), *(_ENVELOPE if item.get("type") == "message" else ()))
+    envelope = _ENVELOPE if item.get("type") == "message" else ()
+    kept = () if _kept_given(item) is None else ("given",)
+    taken = (*frame, *_NOT_OF_PROVIDERS, *_nothing(item), *envelope, *kept)
     return {**frame, **rest_of(item, *taken)}
+
+
+def _kept_given(item: JsonObject) -> Any:
+    """What a provider gave, as files of this library have it beside the message."""
+    given = item.get("given")
+    return cast("JsonObject", given) if isinstance(given, Mapping) and "form" in given else None
 
 
 def _nothing(item: JsonObject) -> list[str]:
@@ -326,14 +345,12 @@ _FLAT_CALL = ("id", "name", "arguments", "metadata", "type")
 
 def _call(where: str, given: Any, pieces: Pieces, form: Form) -> Any:
     if isinstance(given, ToolCall):
-        reference = pieces.call(given.id, given.name, given.arguments, given.metadata)
-        function = {"name": given.name, "arguments": {**reference, frames.AS_TEXT: 1}}
-        return {"id": pieces.call_id(), "type": "function", "function": function}
+        return pieces.call(given.id, given.name, given.arguments, given.metadata)
     call = plain_object(where, given)
     called, key, holder = call.get("function"), "arguments", "function"
     if called is None and call.get("custom") is not None:
         called, key, holder = call.get("custom"), "input", "custom"
-    if called is None and isinstance(call.get("name"), str):
+    if _is_flat(call):
         return _flat_call(where, call, pieces)
     if not isinstance(plain(called), Mapping):
         raise InvalidMessageError(where, "must have an id, and a function with name and arguments")
@@ -357,16 +374,19 @@ def _id_of(where: str, call: JsonObject, name: str) -> str:
     return name if given is None else plain_text(f"{where}.id", given)
 
 
+def _is_flat(call: Any) -> bool:
+    """Whether this is a call as files of this library have it."""
+    is_value = isinstance(call, ToolCall)
+    return is_value or (isinstance(call, Mapping) and "name" in call and not {"function", "custom"} & call.keys())
+
+
 def _flat_call(where: str, call: JsonObject, pieces: Pieces) -> Any:
-    """A call as files of this library have it."""
     if unknown := sorted(call.keys() - {*_FLAT_CALL}):
         problem = f"is no key of a call; it has {', '.join(_FLAT_CALL[:4])}"
         raise InvalidMessageError(f"{where}.{unknown[0]}", problem)
     arguments = _arguments(f"{where}.arguments", call.get("arguments"))
     name = plain_text(f"{where}.name", call["name"])
-    reference = pieces.call(_id_of(where, call, name), name, arguments, call.get("metadata"))
-    function = {"name": name, "arguments": {**reference, frames.AS_TEXT: 1}}
-    return {"id": pieces.call_id(), "type": "function", "function": function}
+    return pieces.call(_id_of(where, call, name), name, arguments, call.get("metadata"))
 
 
 def _signature(call: JsonObject) -> JsonObject:

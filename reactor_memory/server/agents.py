@@ -11,10 +11,12 @@ from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.messages import Messages
 from reactor_memory.features.sharing.models import Channel
 from reactor_memory.features.sharing.summaries import Summaries
+from reactor_memory.forms.losses import Provider
 from reactor_memory.models.ledger import PostedMode
 from reactor_memory.server import serializers
 from reactor_memory.server.limits import BodyLimits
-from reactor_memory.server.messages import from_agent, message_page
+from reactor_memory.server.messages import message_page
+from reactor_memory.server.new_messages import of_agent
 from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.parameters import MAX_PAGE, After, Caller, ConversationId, Key, Limit
 
@@ -52,6 +54,10 @@ WithSummaries = Annotated[
         description="When to say what an agent posted: where the context shows less than it covers, or always.",
     ),
 ]
+InForm = Annotated[
+    Provider | None,
+    QueryParameter(name="form", description="Also give the messages as this provider takes them, as `request`."),
+]
 WithReport = Annotated[bool, QueryParameter(name="report", description="Tell what the context is made of.")]
 
 
@@ -74,6 +80,7 @@ class AgentController(Controller):
         after_message_id: AfterMessageId = None,
         report: WithReport = False,
         posted: WithSummaries = "auto",
+        form: InForm = None,
     ) -> bodies.ConversationContext:
         """What the model is to get next: facts and narrative of what is old, then the newest messages."""
         shown = await self.messages.context(
@@ -86,7 +93,7 @@ class AgentController(Controller):
             report=report,
             summaries=posted,
         )
-        return serializers.context(shown)
+        return serializers.context(shown, form)
 
     @get("/messages", operation_id="listAgentMessages")
     async def list_agent_messages(
@@ -102,7 +109,7 @@ class AgentController(Controller):
         rows = await self.messages.list_for_agent(
             principal, conversation_id, after=tokens.after(after, int) or 0, limit=limit + 1, channel=channel
         )
-        return message_page(rows, limit, conversation_id, tokens)
+        return message_page(rows, limit, conversation_id, tokens, whole=True)
 
     @post("/messages", operation_id="appendAgentMessages")
     async def append_agent_messages(
@@ -113,14 +120,9 @@ class AgentController(Controller):
         idempotency_key: Key = None,
     ) -> bodies.MessageList:
         """Add messages, all or none of them."""
-        self.limits.check_batch(data.messages)
-        added = await self.messages.append_as_agent(
-            principal,
-            conversation_id,
-            [from_agent(message) for message in data.messages],
-            request_key=idempotency_key,
-        )
-        return bodies.MessageList(data=[serializers.message(message, conversation_id) for message in added])
+        said = of_agent(data, self.limits)
+        added = await self.messages.append_as_agent(principal, conversation_id, said, request_key=idempotency_key)
+        return bodies.MessageList(data=[serializers.message(each, conversation_id, whole=True) for each in added])
 
     @post("/summaries", operation_id="createSummary")
     async def create_summary(

@@ -11,12 +11,13 @@ from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.conversations import Conversations
+from reactor_memory.features.sharing.messages import NewMessage
 from reactor_memory.features.sharing.models import ListMode
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server import serializers
 from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.server.limits import BodyLimits
-from reactor_memory.server.messages import from_user
+from reactor_memory.server.new_messages import of_user
 from reactor_memory.server.paging import ServiceTokens, page
 from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit, MessageId, Words
 
@@ -123,8 +124,7 @@ class ConversationController(Controller):
         """A conversation that shares what stands before a message of a user, and may begin with another in its place;
         for writers.
         """
-        if data.new_message is not None:
-            self.limits.check_message(data.new_message, "newMessage.")
+        said = None if data.new_message is None else of_user(data.new_message, self.limits, "newMessage.")
         asked = KeyedRequest(
             principal=principal,
             operation=("forkConversation", conversation_id, message_id),
@@ -132,7 +132,7 @@ class ConversationController(Controller):
             group_id=group_of(conversation_id),
         )
         return await self.answered.once(
-            idempotency_key, asked, partial(self._fork, principal, conversation_id, message_id, data)
+            idempotency_key, asked, partial(self._fork, principal, conversation_id, message_id, data.title, said)
         )
 
     async def _fork(
@@ -140,16 +140,12 @@ class ConversationController(Controller):
         principal: Principal,
         conversation_id: str,
         message_id: str,
-        data: bodies.ForkRequest,
+        title: str | None,
+        said: NewMessage | None,
         request_key: str | None,
     ) -> bodies.Conversation:
         fork = await self.conversations.fork(
-            principal,
-            conversation_id,
-            message_id,
-            title=data.title,
-            first=None if data.new_message is None else from_user(data.new_message),
-            request_key=request_key,
+            principal, conversation_id, message_id, title=title, first=said, request_key=request_key
         )
         return serializers.conversation(fork)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from reactor_memory.core.validation import MessageLimits, check_metadata, check_text
 from reactor_memory.errors import InvalidInputError, LimitExceededError
-from reactor_memory.features.sharing.bodies import CreateAgentMessageRequest, CreateUserMessageRequest, JsonObject
+from reactor_memory.features.sharing.bodies import JsonObject
 from reactor_memory.features.sharing.models import RESERVED_METADATA
 from reactor_memory.models import Value
 
@@ -19,16 +17,11 @@ class BodyLimits(Value, frozen=True, kw_only=True):
     max_metadata_keys: int = 50
     metadata: MessageLimits = MessageLimits()
 
-    def check_message(self, message: CreateUserMessageRequest | CreateAgentMessageRequest, field: str = "") -> None:
-        """`field` is what leads to the message in the body, with the dot."""
-        size = check_text(f"{field}content", message.content)
-        _check(f"{field}content", size, self.max_message_bytes, "bytes")
-        self.check_metadata(message.metadata, f"{field}metadata")
+    def check_content(self, content: str, field: str) -> None:
+        _check(field, check_text(field, content), self.max_message_bytes, "bytes")
 
-    def check_batch(self, messages: Sequence[CreateAgentMessageRequest]) -> None:
-        _check("messages", len(messages), self.max_batch_messages, "messages")
-        for position, message in enumerate(messages):
-            self.check_message(message, f"messages[{position}].")
+    def check_count(self, messages: int, field: str) -> None:
+        _check(field, messages, self.max_batch_messages, "messages")
 
     def check_metadata(self, metadata: JsonObject | None, field: str = "metadata") -> None:
         """Keys of the service itself are refused, not passed over."""

@@ -9,10 +9,11 @@ from litestar import Controller, get, post
 from litestar.params import JSONBody, QueryParameter
 
 from reactor_memory.features.sharing import bodies
-from reactor_memory.features.sharing.messages import Messages, NewMessage
-from reactor_memory.models import Message, ToolCall
+from reactor_memory.features.sharing.messages import Messages
+from reactor_memory.models import Message
 from reactor_memory.server import serializers
 from reactor_memory.server.limits import BodyLimits
+from reactor_memory.server.new_messages import of_user
 from reactor_memory.server.paging import ListingTokens, ServiceTokens, page
 from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit
 
@@ -54,36 +55,17 @@ class MessageController(Controller):
         idempotency_key: Key = None,
     ) -> bodies.Message:
         """Add what the user says; for writers."""
-        self.limits.check_message(data)
-        added = await self.messages.append_as_user(
-            principal, conversation_id, from_user(data), request_key=idempotency_key
-        )
+        said = of_user(data, self.limits)
+        added = await self.messages.append_as_user(principal, conversation_id, said, request_key=idempotency_key)
         return serializers.message(added, conversation_id)
 
 
 def message_page(
-    rows: Sequence[Message], limit: int, conversation_id: str, tokens: ListingTokens
+    rows: Sequence[Message], limit: int, conversation_id: str, tokens: ListingTokens, *, whole: bool = False
 ) -> bodies.MessagePage:
     """The first `limit` of `rows`, which are one more if another page follows."""
     shown, more = page(rows, limit)
     return bodies.MessagePage(
-        data=[serializers.message(row, conversation_id) for row in shown],
+        data=[serializers.message(row, conversation_id, whole=whole) for row in shown],
         next_cursor=tokens.before(shown[-1].seq) if more else None,
-    )
-
-
-def from_user(given: bodies.CreateUserMessageRequest) -> NewMessage:
-    return NewMessage(content=given.content, metadata=given.metadata or {}, parent_message_id=given.parent_message_id)
-
-
-def from_agent(given: bodies.CreateAgentMessageRequest) -> NewMessage:
-    return NewMessage(
-        content=given.content,
-        role=given.role,
-        visibility=given.visibility,
-        metadata=given.metadata or {},
-        parent_message_id=given.parent_message_id,
-        tool_calls=tuple(ToolCall(id=call.id, name=call.name, arguments=call.arguments) for call in given.tool_calls),
-        tool_call_id=given.tool_call_id,
-        name=given.name,
     )

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 from msgspec import UNSET, UnsetType
 
+from reactor_memory import forms
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.features.responses import models as responses
 from reactor_memory.features.sharing import bodies
@@ -20,7 +21,8 @@ from reactor_memory.features.sharing.models import (
     OwnershipTransfer,
     channel_of,
 )
-from reactor_memory.models import JsonObject, Message
+from reactor_memory.forms.losses import Provider
+from reactor_memory.models import JsonObject, Message, ToolCall, is_reasoning
 
 _TOLD: tuple[Part, ...] = ("narrative", "compressed", "condensed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -81,25 +83,34 @@ def fork(shown: sharing.Conversation, current_id: str) -> bodies.ConversationFor
     )
 
 
-def message(shown: Message, conversation_id: str) -> bodies.Message:
-    """`conversation_id` is the conversation in which it is seen."""
-    metadata = shown.metadata
+def message(shown: Message, conversation_id: str, *, whole: bool = False) -> bodies.Message:
+    """`conversation_id` is the conversation in which it is seen. `whole`: for an agent, with what only models read."""
     return bodies.Message(
         id=shown.message_id or "",
-        conversation_id=conversation_id,
         seq=shown.seq or 0,
-        role=shown.role,
-        visibility=shown.visibility,
         channel=channel_of(shown),
-        content=shown.content,
-        metadata=_own(metadata) if metadata else metadata,
-        parent_message_id=metadata.get(PARENT_MESSAGE_ID),
-        user_id=shown.author_id if shown.role == "user" else None,
+        visibility=shown.visibility,
         created_at=time(_stored_at(shown) if shown.created_at is None else shown.created_at),
-        tool_calls=_tool_calls(shown),
-        tool_call_id=_given(shown.tool_call_id),
-        name=_given(shown.name),
+        **_said(shown, conversation_id, whole=whole),
     )
+
+
+def _said(shown: Message, conversation_id: str, *, whole: bool) -> dict[str, Any]:
+    metadata = shown.metadata
+    return {
+        "conversation_id": conversation_id,
+        "role": shown.role,
+        "content": shown.content,
+        "metadata": _own(metadata) if metadata else metadata,
+        "parent_message_id": metadata.get(PARENT_MESSAGE_ID),
+        "user_id": shown.author_id if shown.role == "user" else None,
+        "parts": [part for part in shown.parts if whole or not is_reasoning(part)] or UNSET,
+        "tool_calls": [_tool_call(call, whole=whole) for call in shown.tool_calls] or UNSET,
+        "tool_call_id": _given(shown.tool_call_id),
+        "name": _given(shown.name),
+        "outcome": (shown.outcome if shown.role == "tool" else None) or UNSET,
+        "given": shown.given if whole and shown.given is not None else UNSET,
+    }
 
 
 def _stored_at(message: Message) -> int:
@@ -107,7 +118,7 @@ def _stored_at(message: Message) -> int:
     return int((message.message_id or "0").replace("-", "")[:12], 16) * 1000
 
 
-def context(shown: SharedContext) -> bodies.ConversationContext:
+def context(shown: SharedContext, form: Provider | None) -> bodies.ConversationContext:
     return bodies.ConversationContext(
         conversation_id=shown.conversation_id,
         messages=[
@@ -117,6 +128,7 @@ def context(shown: SharedContext) -> bodies.ConversationContext:
         next_after_message_id=shown.next_after_message_id,
         tokens=shown.tokens,
         report=UNSET if shown.report is None else shown.report,
+        request=UNSET if form is None else getattr(forms, f"to_{form}")(shown.messages),
     )
 
 
@@ -177,20 +189,12 @@ def _context_message(shown: Message, part: Part, conversation_id: str) -> bodies
     told: sharing.Channel = "SUMMARY" if part in _TOLD else "MEMORY"
     return bodies.ContextMessage(
         id=shown.message_id,
-        conversation_id=conversation_id,
         seq=shown.seq,
-        role=shown.role,
         visibility="agent" if is_memory else shown.visibility,
         channel=told if is_memory else channel_of(shown),
         part=part,
-        content=shown.content,
-        metadata=_own(shown.metadata),
-        parent_message_id=shown.metadata.get(PARENT_MESSAGE_ID),
-        user_id=shown.author_id if shown.role == "user" else None,
         created_at=time(shown.created_at),
-        tool_calls=_tool_calls(shown),
-        tool_call_id=_given(shown.tool_call_id),
-        name=_given(shown.name),
+        **_said(shown, conversation_id, whole=True),
     )
 
 
@@ -198,10 +202,9 @@ def _own(metadata: JsonObject) -> JsonObject:
     return {key: value for key, value in metadata.items() if not key.startswith(RESERVED_METADATA)}
 
 
-def _tool_calls(shown: Message) -> list[bodies.ToolCallBody] | UnsetType:
-    if not shown.tool_calls:
-        return UNSET
-    return [bodies.ToolCallBody(id=call.id, name=call.name, arguments=call.arguments) for call in shown.tool_calls]
+def _tool_call(call: ToolCall, *, whole: bool) -> bodies.ToolCallBody:
+    metadata = call.metadata if whole and call.metadata else UNSET
+    return bodies.ToolCallBody(id=call.id, name=call.name, arguments=call.arguments, metadata=metadata)
 
 
 def _given(value: str | None) -> str | UnsetType:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from reactor_memory.core.log.rows import message_from, message_values
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.evaluation.transcripts import to_message, to_record
 from reactor_memory.forms.losses import not_shown
+from reactor_memory.forms.records import record_of
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_ollama, to_openai, to_openai_responses
 from reactor_memory.models import Message, NotShown
 from tests.forms.provider_histories import HISTORIES, Json, as_json
@@ -56,6 +58,8 @@ def check(form: str, history: list[Json]) -> None:
     assert problems(form, back) == []
     assert form not in not_shown(read)
     assert as_json(WRITTEN[form]([to_message(to_record(message)) for message in read])) == as_json(history)
+    sent = msgspec.json.decode(msgspec.json.encode([record_of(message) for message in read]))
+    assert as_json(WRITTEN[form](messages_of(sent))) == as_json(history)
     by_steps = [message for step in _steps(form, history) for message in step]
     assert as_json(WRITTEN[form](stored(by_steps))) == as_json(history)
     for other, write in WRITTEN.items():

@@ -8,8 +8,10 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.given_messages import messages_of
+from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.facts.prose import render_narrative
-from reactor_memory.models import Message, ToolCall
+from reactor_memory.models import Message, ToolCall, is_instruction
 from reactor_memory.models.ledger import Fact, RangeSummary
 
 
@@ -131,6 +133,17 @@ def to_message(given: NewMessage) -> Message:
         tool_call_id=given.tool_call_id,
         name=given.name,
     )
+
+
+def given_messages(given: Sequence[Any]) -> list[Message]:
+    """Messages as a provider takes and gives them. Raises `InvalidInputError` for what a client may not say."""
+    messages = messages_of(given, field="given")
+    for position, message in enumerate(messages):
+        if message.role not in ("user", "assistant", "tool") or is_instruction(message):
+            raise InvalidInputError(f"given[{position}]", "must be of role user, assistant or tool, and for users")
+        if message.author_id is not None:
+            raise InvalidInputError(f"given[{position}].author_id", "is set by the server; leave it out")
+    return [*messages]
 
 
 def context_result(context: Context) -> ShownContext:

@@ -25,13 +25,14 @@ from reactor_memory.adapters.mcp.answers import (
     ShownContext,
     ShownSummary,
     context_result,
+    given_messages,
     known_fact,
     tiers_result,
     to_message,
 )
 from reactor_memory.adapters.mcp.server_class import MCPServer, Tool, ToolAnnotations, ToolError, made_server
 from reactor_memory.adapters.session_tools import MOST_HITS, NOTE, READ, SessionWork
-from reactor_memory.errors import ConfigurationError, ReactorMemoryError, SessionNotFoundError
+from reactor_memory.errors import ConfigurationError, InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
 from reactor_memory.memory import Memory
 from reactor_memory.models.ledger import Fact
@@ -138,7 +139,11 @@ class _SessionTools:
     async def memory_add_messages(
         self,
         session_id: SessionId,
-        messages: Annotated[list[NewMessage], Field(min_length=1, description="In their order.")],
+        messages: Annotated[list[NewMessage] | None, Field(description="In their order.")] = None,
+        given: Annotated[
+            list[dict[str, Any]] | None,
+            Field(description="Instead, messages or items as OpenAI, Anthropic, Gemini or Ollama take and give them."),
+        ] = None,
         idempotency_key: Annotated[
             str | None, Field(description="Repeating a call with the same key and messages adds nothing.")
         ] = None,
@@ -146,9 +151,11 @@ class _SessionTools:
         """Keep messages at the end of a conversation, all or none of them: best step by step, as they happen. They are
         never changed afterwards.
         """
+        if bool(messages) == bool(given):
+            raise InvalidInputError("messages", "must be given, or else given: one of them, not empty")
         added = await self._memory.save_history(
             session_id,
-            [to_message(message) for message in messages],
+            given_messages(given) if given else [to_message(message) for message in messages or ()],
             user_id=self._user_id,
             agent_name=self._agent_name,
             idempotency_key=idempotency_key,

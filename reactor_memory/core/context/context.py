@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +15,41 @@ if TYPE_CHECKING:
     from reactor_memory.core.context.report import ContextReport
 
 
-class Context:
+class ProviderForms:
+    """What messages are in the form of each provider."""
+
+    __slots__ = ()
+
+    def _shown(self) -> tuple[Sequence[Message], str | None]:
+        """The messages and the system prompt."""
+        raise NotImplementedError
+
+    def _written(self, form: str) -> Any:
+        messages, system = self._shown()
+        return getattr(forms, f"to_{form}")(messages, system=system)
+
+    def to_openai(self) -> list[JsonObject]:
+        """The `messages` of a chat completion."""
+        return self._written("openai")
+
+    def to_openai_responses(self) -> list[JsonObject]:
+        """The `input` of a request to the Responses API."""
+        return self._written("openai_responses")
+
+    def to_ollama(self) -> list[JsonObject]:
+        """The `messages` of Ollama's chat."""
+        return self._written("ollama")
+
+    def to_anthropic(self) -> JsonObject:
+        """`messages`, and `system` and `container` if there are any, of a request to the Messages API."""
+        return self._written("anthropic")
+
+    def to_gemini(self) -> JsonObject:
+        """`contents`, and `system_instruction` (part of the config) if there is any, as google-genai takes them."""
+        return self._written("gemini")
+
+
+class Context(ProviderForms):
     """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given.
 
     `report` may be what makes it: then it is made when it is first read, of the values that the context was made of.
@@ -63,22 +97,5 @@ class Context:
         """The messages of one part."""
         return [message for part, message in zip(self.report.parts, self.messages, strict=True) if part == name]
 
-    def to_openai(self) -> list[JsonObject]:
-        """The `messages` of a chat completion."""
-        return forms.to_openai(self.messages, system=self.system)
-
-    def to_openai_responses(self) -> list[JsonObject]:
-        """The `input` of a request to the Responses API."""
-        return forms.to_openai_responses(self.messages, system=self.system)
-
-    def to_ollama(self) -> list[JsonObject]:
-        """The `messages` of Ollama's chat."""
-        return forms.to_ollama(self.messages, system=self.system)
-
-    def to_anthropic(self) -> JsonObject:
-        """`messages`, and `system` and `container` if there are any, of a request to the Messages API."""
-        return forms.to_anthropic(self.messages, system=self.system)
-
-    def to_gemini(self) -> JsonObject:
-        """`contents`, and `system_instruction` (part of the config) if there is any, as google-genai takes them."""
-        return forms.to_gemini(self.messages, system=self.system)
+    def _shown(self) -> tuple[Sequence[Message], str | None]:
+        return self.messages, self.system

@@ -12,9 +12,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from reactor_memory import models
 from reactor_memory.core.context.blocks import Part
+from reactor_memory.core.context.context import ProviderForms
 from reactor_memory.features.sharing.models import AccessLevel, Channel
-from reactor_memory.models import ResponseState, Role, SearchType, Visibility
+from reactor_memory.models import Given, ResponseState, Role, SearchType, Visibility
 
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
 JsonObject: TypeAlias = dict[str, Any]
@@ -98,15 +100,23 @@ class ForkPage(Answer, frozen=True, kw_only=True):
 
 
 class CreateUserMessageRequest(Request, frozen=True, kw_only=True):
-    content: Text
+    """`content` is a text. What else a user says is `given`: one message in the form of OpenAI, Anthropic, Gemini or
+    Ollama, such as one with pictures.
+    """
+
+    content: Text | UnsetType = UNSET
+    given: msgspec.Raw | UnsetType = UNSET
     metadata: JsonObject | None = None
     parent_message_id: str | None = None
 
 
 class ToolCallBody(Request, frozen=True, kw_only=True):
+    """`metadata` is what the provider wants back with the call, such as a thought signature."""
+
     id: str
     name: str
     arguments: JsonObject | str = {}
+    metadata: JsonObject | UnsetType = UNSET
 
 
 class CreateAgentMessageRequest(Request, frozen=True, kw_only=True):
@@ -115,19 +125,27 @@ class CreateAgentMessageRequest(Request, frozen=True, kw_only=True):
     visibility: Visibility = "user"
     metadata: JsonObject | None = None
     parent_message_id: str | None = None
+    parts: list[JsonObject] = []
     tool_calls: list[ToolCallBody] = []
     tool_call_id: str | None = None
     name: str | None = None
 
 
 class CreateAgentMessagesRequest(Request, frozen=True, kw_only=True):
-    messages: Annotated[list[CreateAgentMessageRequest], Meta(min_length=1)]
+    """Either `messages`, or `given`: a message, a list of messages or items, a request or a response, as OpenAI,
+    Anthropic, Gemini or Ollama take and give it. It goes back to the same provider as it came.
+    """
+
+    messages: Annotated[list[CreateAgentMessageRequest], Meta(min_length=1)] | UnsetType = UNSET
+    given: msgspec.Raw | UnsetType = UNSET
 
 
-class Message(Answer, frozen=True, kw_only=True):
-    id: str
+class _Said(Answer, frozen=True, kw_only=True):
+    """What every message tells. `parts` are what is no text and no call. `outcome` is what the protocol says of a
+    result. Agents also get `given`: what the provider gave, as this library keeps it.
+    """
+
     conversation_id: str
-    seq: int
     role: Role
     visibility: Visibility
     channel: Channel
@@ -135,10 +153,18 @@ class Message(Answer, frozen=True, kw_only=True):
     metadata: JsonObject
     parent_message_id: str | None
     user_id: str | None
-    created_at: Time
+    parts: list[JsonObject] | UnsetType = UNSET
     tool_calls: list[ToolCallBody] | UnsetType = UNSET
     tool_call_id: str | UnsetType = UNSET
     name: str | UnsetType = UNSET
+    outcome: Literal["ok", "failed"] | UnsetType = UNSET
+    given: Given | UnsetType = UNSET
+
+
+class Message(_Said, frozen=True, kw_only=True):
+    id: str
+    seq: int
+    created_at: Time
 
 
 class MessagePage(Answer, frozen=True, kw_only=True):
@@ -215,36 +241,54 @@ class AuditPage(Answer, frozen=True, kw_only=True):
 # -- agents -----------------------------------------------------------------------------------------------------------
 
 
-class ContextMessage(Answer, frozen=True, kw_only=True):
+class ContextMessage(_Said, frozen=True, kw_only=True):
     """A message as the model is to get it: whole, with the part of the context that it belongs to. `id` is null for
     what memory says (facts, narrative, notes, pins), which users do not see.
     """
 
     id: str | None
-    conversation_id: str
     seq: int | None
-    role: Role
-    visibility: Visibility
-    channel: Channel
     part: Part
-    content: str
-    metadata: JsonObject
-    parent_message_id: str | None
-    user_id: str | None
     created_at: Time | None
-    tool_calls: list[ToolCallBody] | UnsetType = UNSET
-    tool_call_id: str | UnsetType = UNSET
-    name: str | UnsetType = UNSET
 
 
-class ConversationContext(Answer, frozen=True, kw_only=True):
-    """`report` is there when it was asked for (``report=true``)."""
+class ConversationContext(Answer, ProviderForms, frozen=True, kw_only=True):
+    """`report` is there when it was asked for (``report=true``), and so is `request` (``form=anthropic``): the messages
+    as this provider takes them.
+    """
 
     conversation_id: str
     messages: list[ContextMessage]
     next_after_message_id: str | None
     tokens: int
     report: JsonObject | UnsetType = UNSET
+    request: JsonObject | list[JsonObject] | UnsetType = UNSET
+
+    def to_messages(self) -> list[models.Message]:
+        """The messages as values of this library."""
+        return [_message(shown) for shown in self.messages]
+
+    def _shown(self) -> tuple[list[models.Message], None]:
+        return self.to_messages(), None
+
+
+def _message(shown: ContextMessage) -> models.Message:
+    return models.Message(
+        role=shown.role,
+        content=shown.content,
+        parts=tuple(shown.parts or ()),
+        tool_calls=tuple(map(tool_call, shown.tool_calls or ())),
+        tool_call_id=shown.tool_call_id or None,
+        name=shown.name or None,
+        metadata=shown.metadata,
+        visibility=shown.visibility,
+        seq=shown.seq,
+        given=shown.given or None,
+    )
+
+
+def tool_call(body: ToolCallBody) -> models.ToolCall:
+    return models.ToolCall(id=body.id, name=body.name, arguments=body.arguments, metadata=body.metadata or {})
 
 
 class CreateSummaryRequest(Request, frozen=True, kw_only=True):

@@ -27,6 +27,7 @@ from reactor_memory.features.sharing.principals import Operation, Principal
 from reactor_memory.features.sharing.quotas import check_room
 from reactor_memory.features.sharing.repeated_requests import batch_key
 from reactor_memory.models import (
+    Given,
     JsonObject,
     Message,
     Role,
@@ -52,9 +53,11 @@ class NewMessage(Value, frozen=True, kw_only=True):
     visibility: Visibility = "user"
     metadata: JsonObject = {}
     parent_message_id: str | None = None
+    parts: tuple[JsonObject, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     name: str | None = None
+    given: Given | None = None
 
 
 class SharedContext(Value, frozen=True, kw_only=True):
@@ -263,7 +266,8 @@ def _is_seen(client_id: str | None, message: Message) -> bool:
 
 def said_by_user(principal: Principal, new: NewMessage) -> Message:
     """What a user says, themselves or through an agent. Raises `InvalidInputError` for reserved metadata."""
-    return Message.user(new.content, metadata=stored_metadata(new), author_id=user_of(principal))
+    fields = {"parts": new.parts, "name": new.name, "given": new.given}
+    return Message.user(new.content, metadata=stored_metadata(new), author_id=user_of(principal), **fields)
 
 
 def said_by_agent(principal: Principal, new: NewMessage) -> Message:
@@ -275,9 +279,11 @@ def said_by_agent(principal: Principal, new: NewMessage) -> Message:
         content=new.content,
         visibility=new.visibility,
         metadata=stored_metadata(new),
+        parts=new.parts,
         tool_calls=new.tool_calls,
         tool_call_id=new.tool_call_id,
         name=new.name,
+        given=new.given,
         author_id=(principal.user_id or client_id) if said_by_user else client_id,
     )
 

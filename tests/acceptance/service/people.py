@@ -41,6 +41,9 @@ class Caller:
     async def post(self, path: str, body: object = None, **headers: str) -> Answer:
         return await self._send("POST", path, json=body, headers=headers)
 
+    async def post_raw(self, path: str, content: bytes) -> Answer:
+        return await self._send("POST", path, content=content, headers={"Content-Type": "application/json"})
+
     async def patch(self, path: str, body: object) -> Answer:
         return await self._send("PATCH", path, json=body)
 

@@ -11,7 +11,10 @@ from mcp import Client
 
 from reactor_memory import Memory, Settings, open_memory
 from reactor_memory.adapters.mcp import memory_server
+from tests.acceptance.test_given_back import HISTORIES
+from tests.acceptance.test_given_back import shown as shown_in_form
 from tests.adapters.mcp.servers import Served, called, refused
+from tests.forms.provider_histories import as_json
 
 pytestmark = pytest.mark.anyio
 
@@ -51,6 +54,15 @@ async def test_a_conversation_is_kept_and_remembered(anywhere: Served) -> None:
     async with anywhere.client() as client:
         assert await called(client, "session_resolve", cached_id=session) == {"session_id": session, "source": "cached"}
         assert (await called(client, "memory_get_context", session_id=session))["messages"] != []
+
+
+@pytest.mark.parametrize("form", HISTORIES)
+async def test_what_a_provider_gave_is_kept_as_it_came(served: Served, tmp_path: Path, form: str) -> None:
+    async with served.client() as client:
+        await called(client, "memory_add_messages", session_id="s", given=HISTORIES[form])
+    async with open_memory(f"sqlite:///{tmp_path}/memory.db") as memory:
+        context = await memory.load_history("s", user_id="u1", budget=100_000)
+        assert as_json(shown_in_form(context, form)) == as_json(HISTORIES[form])
 
 
 async def test_tool_traffic_comes_back_byte_for_byte(anywhere: Served) -> None:
@@ -123,6 +135,10 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("memory_get_context", {"session_id": "s", "budget": 0}, "budget"),
     ("memory_get_context", {"session_id": "s", "message": "x" * 5000, "budget": 1}, "the smallest budget that works"),
     ("memory_add_messages", {"session_id": "s", "messages": []}, "messages"),
+    ("memory_add_messages", {"session_id": "s"}, "messages"),
+    ("memory_add_messages", {"session_id": "s", "given": [{"role": "developer", "content": "x"}]}, "given"),
+    ("memory_add_messages", {"session_id": "s", "given": [{"role": "user", "content": "x", "author_id": "a"}]}, "set"),
+    ("memory_add_messages", {"session_id": "s", "given": [{"role": "assistant", "content": 7}]}, "given"),
     ("memory_add_messages", {"session_id": "s", "messages": [{"role": "system", "content": ""}]}, "role"),
     ("memory_add_messages", {"session_id": "s", "messages": [{"role": "user", "content": "a\0"}]}, "NUL"),
     ("memory_search", {"session_id": "s", "query": "x", "limit": 1000}, "limit"),
