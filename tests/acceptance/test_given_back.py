@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Context, Memory, open_memory
+from reactor_memory import Context, Memory, Settings, forms, open_memory
 from reactor_memory.evaluation.transcripts import read_lines, to_line
 from tests.forms.provider_histories import DATA, Json, as_json
 
@@ -93,7 +93,10 @@ HISTORIES = {
 
 
 def shown(context: Context, form: str) -> list[Json]:
-    written: Any = getattr(context, f"to_{form}")()
+    return listed(getattr(context, f"to_{form}")())
+
+
+def listed(written: Any) -> list[Json]:
     return written if isinstance(written, list) else written.get("messages") or written["contents"]
 
 
@@ -124,6 +127,22 @@ async def test_every_way_gives_it_back(form: str, url: str, tmp_path: Path) -> N
             context = await memory.load_history(session_id, budget=100_000)
             assert as_json(shown(context, form)) == as_json(history), session_id
         await gives_back_what_is_loaded(memory, form)
+
+
+@pytest.mark.parametrize("form", HISTORIES)
+async def test_replay_and_forks_of_forks_give_it_back(form: str, url: str) -> None:
+    history = HISTORIES[form]
+    async with open_memory(Settings(store={"url": url}, context={"record": "turns"})) as memory:  # type: ignore[arg-type]
+        await memory.save_history("s", history)
+        async with memory.turn("s", history[0], budget=100_000) as turn:
+            turn.answer(history[-1])
+        replay = await memory.replay("s", seq=(await memory.get_session("s")).last_seq)
+        assert replay.is_exact
+        again: Any = getattr(forms, f"to_{form}")(replay.messages)
+        assert as_json(listed(again)) == as_json(shown(turn.context, form)) == as_json([*history, history[0]])
+        fork = await memory.fork("s", at_seq=(await memory.get_session("s")).last_seq)
+        second = await memory.fork(fork.session_id, at_seq=fork.last_seq)
+        assert as_json(shown(await memory.load_history(second.session_id, budget=100_000), form)) == as_json(history)
 
 
 async def gives_back_what_is_loaded(memory: Memory, form: str) -> None:
