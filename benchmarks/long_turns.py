@@ -1,7 +1,8 @@
 """Replay long turns of agents and measure what the model would see at each step, beside simpler ways to keep a budget.
 
 `python -m benchmarks.long_turns agents.jsonl.gz --budgets 8000 16000 32000` takes session files as `reactor-memory
-eval` does. It replays each turn of at least `--least-calls` calls, and with `--whole` each session as one turn.
+eval` does. It replays each turn of at least `--least-calls` calls; with `--stretches 20 40 80` each run of turns that
+together have so many calls as one turn, what the user said later at its place in it; with `--whole` each session.
 """
 
 from __future__ import annotations
@@ -266,12 +267,23 @@ def _ways_to(place: int, turn: Sequence[Message]) -> set[int]:
     return {place + 1, call + 1}
 
 
-def turns_of(messages: Sequence[Message], least_calls: int) -> Iterator[Sequence[Message]]:
+def turns_of(messages: Sequence[Message]) -> list[Sequence[Message]]:
     starts = [place for place, message in enumerate(messages) if message.role == "user"]
-    for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
-        turn = messages[start:end]
-        if sum(len(message.tool_calls) for message in turn) >= least_calls:
-            yield turn
+    return [messages[start:end] for start, end in zip(starts, [*starts[1:], len(messages)], strict=True)]
+
+
+def calls_of(turn: Sequence[Message]) -> int:
+    return sum(len(message.tool_calls) for message in turn)
+
+
+def stretches(messages: Sequence[Message], calls: int) -> Iterator[Sequence[Message]]:
+    """Runs of consecutive turns that together have at least so many calls, each as one turn."""
+    stretch: list[Message] = []
+    for turn in turns_of(messages):
+        stretch += [message for message in turn if message.role != "system"]
+        if calls_of(stretch) >= calls:
+            yield stretch
+            stretch = []
 
 
 def whole_session(messages: Sequence[Message]) -> Sequence[Message]:
@@ -284,14 +296,18 @@ async def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--budgets", nargs="+", type=int, default=[8_000, 16_000, 32_000])
     parser.add_argument("--least-calls", type=int, default=7)
+    parser.add_argument("--stretches", nargs="+", type=int, default=[], help="turns joined up to so many calls")
     parser.add_argument("--whole", action="store_true", help="each session as one turn")
+    parser.add_argument("--longer", action="store_true", help="only turns that are longer than the budget")
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
     options = parser.parse_args(arguments)
     sessions = [line.messages for path in options.files for line in reader("auto")(path)]
     if options.whole:
         turns = list(map(whole_session, sessions))
+    elif options.stretches:
+        turns = [each for calls in options.stretches for messages in sessions for each in stretches(messages, calls)]
     else:
-        turns = [turn for messages in sessions for turn in turns_of(messages, options.least_calls)]
+        turns = [each for session in sessions for each in turns_of(session) if calls_of(each) >= options.least_calls]
     print(f"{len(turns)} turns of {min(map(len, turns))} to {max(map(len, turns))} messages")
     print("| policy | budget | reuse | cost, M | visible: values / steps | or one reading | CPU ms by quarter | over |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
@@ -299,6 +315,8 @@ async def main(arguments: Sequence[str] | None = None) -> None:
         for policy in options.policies:
             measures = Measures()
             for turn in turns:
+                if options.longer and Counted().sum(turn) <= budget:
+                    continue
                 await measure(turn, policy, budget, measures)
             print(f"| {policy} | {budget:,} | {measures.row()} |", flush=True)
 

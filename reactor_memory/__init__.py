@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         StoreReadOnlyError,
         StoreUnavailableError,
         SummarizationError,
+        TurnNotFoundError,
     )
     from reactor_memory.memory import Memory, open_memory
     from reactor_memory.models import Message, Pin, Session, ToolCall
@@ -78,6 +79,7 @@ _HOME = {
     "SummarizationError": "errors",
     "Summary": "models.ledger",
     "ToolCall": "models",
+    "TurnNotFoundError": "errors",
     "__version__": "version",
     "open_container": "wiring.opening",
     "open_memory": "memory",
@@ -114,6 +116,7 @@ __all__ = [
     "SummarizationError",
     "Summary",
     "ToolCall",
+    "TurnNotFoundError",
     "open_container",
     "open_memory",
 ]

@@ -18,6 +18,7 @@
     │   ├── SessionOwnershipError
     │   ├── SessionDeletedError
     │   ├── MessageNotFoundError
+    │   ├── TurnNotFoundError
     │   ├── MemberNotFoundError
     │   ├── AccessDeniedError          a member with too little access
     │   ├── SharingConflictError
@@ -184,6 +185,13 @@ class MessageNotFoundError(SessionError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id, "has no such message")
+
+
+class TurnNotFoundError(SessionError):
+    """The newest turn of the session has its answer, or there is none: nothing is left to go on with."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id, "has no turn without an answer; give a message to begin one")
 
 
 class MemberNotFoundError(SessionError):

@@ -119,6 +119,11 @@ class SyncTurn:
         """Where the user message stands in the session; None while it is not stored."""
         return self._turn.seq
 
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the turn began before and goes on, behind what it had stored then."""
+        return self._turn.is_resumed
+
     def add(self, *messages: MessagesLike) -> None:
         """Store tool calls and their results, in the order in which they happened; as `Turn.add`, awaited."""
         self._call(self._added, messages)

@@ -29,7 +29,13 @@ from reactor_memory.core.validation import (
 )
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time, within
-from reactor_memory.errors import InvalidInputError, ReactorMemoryError, SessionNotFoundError, SummarizationError
+from reactor_memory.errors import (
+    InvalidInputError,
+    ReactorMemoryError,
+    SessionNotFoundError,
+    SummarizationError,
+    TurnNotFoundError,
+)
 from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, DeletedSessions
 from reactor_memory.models.turns import last_turn_start
@@ -232,16 +238,17 @@ class ConversationManager:
         when the block ends. If the block raises, is cancelled, or its process dies, what was stored stays: a turn
         without an answer, whose open calls are shown with a result that says that they were interrupted. With `resume`
         the newest turn goes on if it has no answer (and `message` is left out, or what it began with); otherwise
-        `message` begins a new one. A turn that is repeated under its `idempotency_key` goes on, too, and what is given
-        again is stored once. With `durable` ``"end"`` everything is stored at the end, in one batch, and of a block
-        that raises the user message alone.
+        `message` begins a new one, and without one `TurnNotFoundError` is raised. A turn that is repeated under its
+        `idempotency_key` goes on, too, and what is given again is stored once. With `durable` ``"end"`` everything is
+        stored at the end, in one batch, and of a block that raises the user message alone.
         """
         given = None if message is None else message_of(message)
         earlier = await self._unanswered(session_id, user_id, given) if resume else None
         given = given if earlier is None else earlier.message
         if given is None:
-            what = "no turn is left without an answer" if resume else "what the user said is missing"
-            raise InvalidInputError("message", f"{what}: give a message to begin a turn")
+            if resume:
+                raise TurnNotFoundError(session_id)
+            raise InvalidInputError("message", "is missing: give what the user said, or resume=True")
         request = load_request(
             session_id,
             user_id,

@@ -38,6 +38,11 @@ class Turn:
         """Where the user message stands in the session; None while it is not stored."""
         return self._log.first_seq or None
 
+    @property
+    def is_resumed(self) -> bool:
+        """Whether the turn began before and goes on, behind what it had stored then."""
+        return self._log.is_resumed
+
     def __repr__(self) -> str:
         said = "answered" if self._log.answer else "no answer yet"
         return f"<Turn: {said}, {len(self._log.traffic)} messages of tools, {self.context!r}>"

@@ -87,7 +87,7 @@ class TurnLog:
         self.seqs: list[int] = []
         self.first_seq = self._last_seq = 0
         self._known: list[Message] = []
-        self._is_answered = False
+        self.is_resumed = self._is_answered = False
         self._open: tuple[Message, ...] = ()
         self._waiting: list[Message] = []
         self._tried: tuple[Message, ...] = ()
@@ -118,6 +118,7 @@ class TurnLog:
 
     def go_on(self, stored: StoredTurn) -> None:
         """Go on behind what the log has of the turn."""
+        self.is_resumed = True
         self.first_seq, self._last_seq = stored.first_seq, stored.last_seq
         self.seqs[:] = [each.seq or 0 for each in (stored.message, *stored.following)]
         self.traffic = list(map(as_given, stored.following))

@@ -22,6 +22,7 @@ from reactor_memory import (
     SessionOwnershipError,
     StoreUnavailableError,
     ToolCall,
+    TurnNotFoundError,
     open_memory,
     sync,
 )
@@ -324,17 +325,19 @@ async def test_a_withdrawn_result_is_no_interruption() -> None:
 
 async def test_only_a_turn_without_an_answer_is_resumed() -> None:
     async with agent_memory(scripted()) as memory:
-        with pytest.raises(InvalidInputError, match="no turn is left"):
+        with pytest.raises(TurnNotFoundError, match="give a message"):
             await memory.turn("s", user_id=USER, resume=True).__aenter__()
-        with pytest.raises(InvalidInputError, match="is missing"):
+        with pytest.raises(InvalidInputError, match="resume=True"):
             await memory.turn("s", user_id=USER).__aenter__()
         for number in range(2):
             async with memory.turn("s", f"question {number}", user_id=USER, resume=True) as turn:
+                assert not turn.is_resumed
                 turn.answer(f"answer {number}")
-        with pytest.raises(InvalidInputError, match="no turn is left"):
+        with pytest.raises(TurnNotFoundError):
             await memory.turn("s", user_id=USER, resume=True).__aenter__()
         await broken_off(memory, *step(1))
         async with memory.turn("s", QUESTION, user_id=USER, resume=True) as turn:
+            assert turn.is_resumed
             turn.answer("So.")
         assert (await stored(memory)).count(QUESTION) == 1
         with pytest.raises(SessionOwnershipError):

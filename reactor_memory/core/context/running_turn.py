@@ -8,9 +8,7 @@ What is shown follows from the messages and the room alone: whoever tells the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
-
-import msgspec
+from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.context.blocks import Block, Frame, block_text
 from reactor_memory.core.context.current_turn import Count
@@ -18,6 +16,7 @@ from reactor_memory.core.context.shown_values import values_of
 from reactor_memory.core.context.stubs import (
     can_cut_arguments,
     head_and_tail,
+    json_of,
     log_line,
     reading_of,
     stub_of,
@@ -42,6 +41,8 @@ OLDER_NOTICE = (
 
 _MOST_HOLDERS = 8
 _LEAST_SAVED = 8
+_MOST_OF_A_RESULT = 1 / 3
+"""A stub that would take more than this saves too little for what it hides: lists of names and small answers stay."""
 _LEAST_CUT = 60
 _NOT_LARGE = 400
 """Tokens of a result that is not cut for its share alone."""
@@ -153,11 +154,11 @@ class RunningTurn:
         self._look(message)
         self.steps.append(step)
         self.live.append(step)
+        self._tokens += step.cost
         if message.role == "tool":
             self._take_result(step)
         elif is_models(message):
             self._take_words(step)
-        self._tokens += step.cost
         self.peak = min(self.room, max(self.peak, self.tokens))
         if not self._open:
             self._sound = len(self.live) if self._are_regular and message.role == "tool" else self._sound
@@ -197,7 +198,7 @@ class RunningTurn:
         message, at = step.message, len(self.steps)
         texts = [message.content]
         for call in message.tool_calls:
-            arguments = call.arguments if isinstance(call.arguments, str) else _json_of(call.arguments)
+            arguments = call.arguments if isinstance(call.arguments, str) else json_of(call.arguments)
             self._calls[call.id] = step, (call.name, arguments)
             self._are_regular &= call.id not in self._open
             self._open.add(call.id)
@@ -294,7 +295,7 @@ class RunningTurn:
         message = step.message
         unique = [value for value in step.values if not self._stands_elsewhere(value, step)]
         stub = stub_of(message, reading_of(step.handle, self._reading_tool), list(step.used), unique)
-        return self._show(step, stub, "stub")
+        return self._show(step, stub, "stub", most=int(_MOST_OF_A_RESULT * step.cost))
 
     def _stands_elsewhere(self, value: str, step: Step) -> bool:
         return any(holder is not step and holder.state in ("whole", "cut") for holder in self._holders.get(value, ()))
@@ -309,12 +310,12 @@ class RunningTurn:
         reading = reading_of(step.handle, self._reading_tool)
         shown = head_and_tail(step.message, most, self._cost, step.whole_cost, reading)
         if shown is not None:
-            step.shown, step.cost, step.state = shown, self._cost(shown), "cut"
+            self._show(step, shown, "cut")
 
-    def _show(self, step: Step, shown: Message, state: State) -> bool:
-        """Show a step in a form that saves something. Returns whether it does."""
+    def _show(self, step: Step, shown: Message, state: State, most: int | None = None) -> bool:
+        """Show a step in a form that saves something, and takes at most so many tokens. Returns whether it does."""
         cost = self._cost(shown)
-        if cost > step.cost - _LEAST_SAVED:
+        if cost > min(step.cost - _LEAST_SAVED, step.cost if most is None else most):
             return False
         self._tokens += cost - step.cost
         step.shown, step.cost, step.state = shown, cost, state
@@ -385,15 +386,7 @@ class RunningTurn:
         level = _level([step.cost for step in results], excess)
         for step in results:
             if step.cost > level:
-                shown = head_and_tail(
-                    step.message,
-                    max(level, _LEAST_CUT),
-                    self._cost,
-                    step.whole_cost,
-                    reading_of(step.handle, self._reading_tool),
-                )
-                if shown is not None:
-                    self._show(step, shown, "cut")
+                self._cut(step, max(level, _LEAST_CUT))
 
 
 def _level(costs: Sequence[int], excess: int) -> int:
@@ -410,10 +403,3 @@ def _level(costs: Sequence[int], excess: int) -> int:
 
 def _notice(older: int) -> str:
     return OLDER_NOTICE.format(f"{older:,}") if older else NOTICE
-
-
-def _json_of(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except (TypeError, ValueError):
-        return str(value)

@@ -23,7 +23,7 @@ MOST_LINES = 4
 """So many lines that later steps used are quoted."""
 
 VALUES = 300
-"""Characters of the values in a stub that nothing else shows."""
+"""Characters of the values in a stub or a log line that nothing else shows."""
 
 WORDS = 80
 """Characters of a log line for what the model said, and for the arguments of each call."""
@@ -141,8 +141,8 @@ def _short(call: ToolCall, reading: str) -> ToolCall:
             short = _short_object(msgspec.json.decode(arguments, type=JsonObject), reading)
         except (msgspec.DecodeError, RecursionError):
             short = {"…": _cut_mark(len(arguments), reading)}
-        return msgspec.structs.replace(call, arguments=_to_json(short))
-    if len(_to_json(arguments)) <= LONG_ARGUMENTS:
+        return msgspec.structs.replace(call, arguments=json_of(short))
+    if len(json_of(arguments)) <= LONG_ARGUMENTS:
         return call
     return msgspec.structs.replace(call, arguments=_short_object(arguments, reading))
 
@@ -154,7 +154,7 @@ def _short_object(arguments: JsonObject, reading: str) -> JsonObject:
 
 
 def _short_value(value: Any, share: int, reading: str) -> Any:
-    text = value if isinstance(value, str) else _to_json(value)
+    text = value if isinstance(value, str) else json_of(value)
     if len(text) <= share:
         return value
     mark = _cut_mark(len(text), reading)
@@ -178,11 +178,11 @@ def log_line(messages: Sequence[Message], handle: int | None, values: Sequence[s
         elif message.role != "tool" and message.content:
             pieces.append(one_line(message.content, WORDS))
         for call in message.tool_calls:
-            arguments = call.arguments if isinstance(call.arguments, str) else _to_json(call.arguments)
+            arguments = call.arguments if isinstance(call.arguments, str) else json_of(call.arguments)
             outcome = results.get(call.id, "")
             pieces.append(f"[{call.name} {one_line(arguments, WORDS)}]{f' => {outcome}' if outcome else ''}")
     line = " ".join(pieces)
-    also = _joined([value for value in values if value not in line], OUTCOME)
+    also = _joined([value for value in values if value not in line], VALUES)
     return f"{line} | {also}" if also else line
 
 
@@ -218,7 +218,7 @@ def head_and_tail(message: Message, most: int, cost: Count, whole: int, reading:
     return None
 
 
-def _to_json(value: Any) -> str:
+def json_of(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError):

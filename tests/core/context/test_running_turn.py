@@ -202,3 +202,18 @@ def test_words_of_the_user_stay_while_they_fit() -> None:
 def test_options_give_a_large_room_a_deeper_target() -> None:
     options = CompactionOptions()
     assert (options.target_of(8_000), options.target_of(32_000)) == (5_600, 16_000)
+
+
+def test_a_list_that_a_stub_would_hardly_shorten_stays() -> None:
+    names = [f"image_{number * 7919:08d}.jpg" for number in range(24)]
+    results = [
+        json.dumps({"files": names}),
+        "\n".join(f"src/part_{number}/index.ts" for number in range(24)),
+        " ".join(f"ORD-{number}" for number in range(40)),
+        "permission denied: /srv/data/a.db (uid 1000)",
+        "| id | name |\n" + "\n".join(f"| {number} | n{number} |" for number in range(12)),
+    ]
+    small = [message for number, text in enumerate(results, 90) for message in exchange(number, text)]
+    turn = told(5_000, Message.user("go"), *small, *steps(12, 2_000)[1:])
+    assert [step.shown.content for step in turn.live if step.asked and step.message.content in results] == results
+    assert any(step.state == "stub" for step in turn.live)
