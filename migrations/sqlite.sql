@@ -221,50 +221,27 @@ CREATE VIRTUAL TABLE recall_terms USING fts5(terms, content = '', tokenize = 'as
 
 CREATE VIRTUAL TABLE recall_postings USING fts5vocab(recall_terms, instance);
 
-CREATE TABLE pins (
+CREATE TABLE entries (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 
-    ordinal BIGINT NOT NULL, 
-    seq BIGINT NOT NULL, 
-    anchor TEXT, 
-    "key" TEXT, 
-    role TEXT NOT NULL, 
-    text TEXT NOT NULL, 
-    sha256 TEXT NOT NULL, 
-    token_count BIGINT NOT NULL, 
-    tokenizer TEXT NOT NULL, 
-    created_at BIGINT NOT NULL, 
-    CONSTRAINT pins_pkey PRIMARY KEY (group_id, conversation_id, ordinal)
-);
-
-CREATE TABLE range_summaries (
-    group_id TEXT NOT NULL, 
-    conversation_id TEXT NOT NULL, 
-    summary_id TEXT NOT NULL, 
+    user_id TEXT NOT NULL, 
     kind TEXT NOT NULL, 
+    name TEXT NOT NULL, 
+    version BIGINT NOT NULL, 
+    place BIGINT NOT NULL, 
     start_seq BIGINT NOT NULL, 
     end_seq BIGINT NOT NULL, 
-    message_count BIGINT NOT NULL, 
-    message_ids TEXT, 
-    retention TEXT NOT NULL, 
-    replaced_by TEXT, 
-    started_at BIGINT NOT NULL, 
-    ended_at BIGINT NOT NULL, 
-    text TEXT NOT NULL, 
-    token_count BIGINT NOT NULL, 
-    tokenizer TEXT NOT NULL, 
-    created_at BIGINT NOT NULL, 
-    CONSTRAINT range_summaries_pkey PRIMARY KEY (group_id, conversation_id, summary_id)
-);
-
-CREATE TABLE long_term_notes (
-    user_id TEXT NOT NULL, 
-    agent_name TEXT NOT NULL, 
-    version BIGINT NOT NULL, 
-    notes TEXT NOT NULL, 
+    seq BIGINT, 
+    role TEXT, 
     author TEXT, 
+    state TEXT, 
+    replaced_by TEXT, 
+    token_count BIGINT, 
+    tokenizer TEXT, 
     created_at BIGINT NOT NULL, 
-    CONSTRAINT long_term_notes_pkey PRIMARY KEY (user_id, agent_name, version)
+    text TEXT NOT NULL, 
+    details TEXT, 
+    CONSTRAINT entries_pkey PRIMARY KEY (group_id, conversation_id, kind, name, version)
 );
 
 CREATE TABLE active_sessions (
@@ -331,15 +308,6 @@ CREATE TABLE audit_records (
 CREATE INDEX audit_records_by_actor_id ON audit_records (actor_id) WHERE actor_id IS NOT NULL;
 
 CREATE INDEX audit_records_by_target ON audit_records (target) WHERE target IS NOT NULL;
-
-CREATE TABLE posted_summaries (
-    group_id TEXT NOT NULL, 
-    conversation_id TEXT NOT NULL, 
-    seq BIGINT NOT NULL, 
-    until_seq BIGINT NOT NULL, 
-    CONSTRAINT posted_summaries_pkey PRIMARY KEY (group_id, conversation_id, seq)
-)
- WITHOUT ROWID;
 
 CREATE TABLE search_progress (
     group_id TEXT NOT NULL, 

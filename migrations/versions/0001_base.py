@@ -31,15 +31,12 @@ def upgrade() -> None:
     _fact_corrections()
     _recall_ranges()
     _recall_passages()
-    _pins()
-    _range_summaries()
-    _long_term_notes()
+    _entries()
     _active_sessions()
     _items()
     _memberships()
     _ownership_transfers()
     _audit_records()
-    _posted_summaries()
     _search_progress()
     _search_entries()
     _embeddings()
@@ -336,60 +333,32 @@ def _recall_passages() -> None:
     op.create_index("recall_passages_by_term", "recall_passages", ["terms"], postgresql_using="gin")
 
 
-def _pins() -> None:
+def _entries() -> None:
+    """Texts that stand in contexts: of a session, or of a user, whose entries have a group of their own (the user's id)
+    and no conversation. Large columns come last.
+    """
     op.create_table(
-        "pins",
+        "entries",
         _id("group_id"),
         _id("conversation_id"),
-        _number("ordinal"),
-        _number("seq"),
-        _text("anchor", nullable=True),
-        _text("key", nullable=True),
-        _text("role"),
-        _text("text"),
-        _text("sha256"),
-        _number("token_count"),
-        _text("tokenizer"),
-        _number("created_at"),
-        sa.PrimaryKeyConstraint("group_id", "conversation_id", "ordinal", name="pins_pkey"),
-    )
-
-
-def _range_summaries() -> None:
-    """A text that stands for a run of messages. What a later one took the place of stays, so that it can be undone."""
-    op.create_table(
-        "range_summaries",
-        _id("group_id"),
-        _id("conversation_id"),
-        _id("summary_id"),
+        _id("user_id"),
         _text("kind"),
+        _id("name"),
+        _number("version"),
+        _number("place"),
         _number("start_seq"),
         _number("end_seq"),
-        _number("message_count"),
-        _text("message_ids", nullable=True),
-        _text("retention"),
-        _id("replaced_by", nullable=True),
-        _number("started_at"),
-        _number("ended_at"),
-        _text("text"),
-        _number("token_count"),
-        _text("tokenizer"),
-        _number("created_at"),
-        sa.PrimaryKeyConstraint("group_id", "conversation_id", "summary_id", name="range_summaries_pkey"),
-    )
-
-
-def _long_term_notes() -> None:
-    """Versions of the notes of an agent about a user: the highest one holds."""
-    op.create_table(
-        "long_term_notes",
-        _id("user_id"),
-        _id("agent_name"),
-        _number("version"),
-        _text("notes"),
+        _number("seq", nullable=True),
+        _text("role", nullable=True),
         _text("author", nullable=True),
+        _text("state", nullable=True),
+        _id("replaced_by", nullable=True),
+        _number("token_count", nullable=True),
+        _text("tokenizer", nullable=True),
         _number("created_at"),
-        sa.PrimaryKeyConstraint("user_id", "agent_name", "version", name="long_term_notes_pkey"),
+        _text("text"),
+        _text("details", nullable=True),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "kind", "name", "version", name="entries_pkey"),
     )
 
 
@@ -472,19 +441,6 @@ def _audit_records() -> None:
     )
     for column in ("actor_id", "target"):
         _partial_index(f"audit_records_by_{column}", "audit_records", column, f"{column} IS NOT NULL")
-
-
-def _posted_summaries() -> None:
-    """Which messages are summaries that an agent posted, and of which messages they tell: 1..until_seq."""
-    op.create_table(
-        "posted_summaries",
-        _id("group_id"),
-        _id("conversation_id"),
-        _number("seq"),
-        _number("until_seq"),
-        sa.PrimaryKeyConstraint("group_id", "conversation_id", "seq", name="posted_summaries_pkey"),
-        sqlite_with_rowid=False,
-    )
 
 
 def _search_progress() -> None:
@@ -630,7 +586,7 @@ def _service_secrets() -> None:
 CONTENT = {
     "conversations": "title metadata",
     "messages": "content parts tool_calls tool_call_id name metadata author_id client_id batch_fingerprint",
-    "pins": "anchor key text sha256",
+    "entries": "text details",
     "segments": "source_hash narrative headline",
     "facts": "anchor key value",
     "conversation_summaries": "narrative facts_json spare_json",
@@ -638,8 +594,6 @@ CONTENT = {
     "load_records": "query current_sha256 shown",
     "fact_corrections": "anchor key value",
     "recall_passages": "terms",
-    "range_summaries": "text",
-    "long_term_notes": "notes",
     "items": "value terms",
     "audit_records": "details",
     "search_entries": "terms",
@@ -680,12 +634,15 @@ NAMED_USER = "current_setting('reactor_memory.user_id', true)"
 
 OF_USERS = {
     "active_sessions": f"user_id = {NAMED_USER}",
-    "long_term_notes": f"user_id = {NAMED_USER}",
     "items": f"user_id = {NAMED_USER}",
+    "entries": f"CASE user_id WHEN '' THEN COALESCE({NAMED_USER}, '') = '' OR reactor_memory_shows(group_id) "
+    f"ELSE user_id = {NAMED_USER} END",
     "memberships": f"user_id = {NAMED_USER}",
     "ownership_transfers": f"{NAMED_USER} IN (from_user_id, to_user_id)",
 }
-"""Tables of which a transaction sees the rows of the user that it names, and without a name none."""
+"""Tables of which a transaction sees the rows of the user that it names, and without a name none; entries of sessions
+as `OF_GROUPS`.
+"""
 
 OF_GROUPS = ("messages", "responses", "response_pieces")
 """Tables of which a transaction that names a user sees the groups that this user owns or is a member of. One that names

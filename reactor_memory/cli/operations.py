@@ -26,16 +26,15 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
     new counts.
     """
     from reactor_memory.cli import tables
-    from reactor_memory.features.pins.operations import recount_pins
+    from reactor_memory.features.entries.operations import recount as recount_entries
     from reactor_memory.features.recounting.recounting import recount
-    from reactor_memory.features.tiers.operations import recount_range_summaries
 
     settings = invocation.settings(store={"auto_migrate": True})
     async with invocation.container(settings, creates=True) as container:
         counter = container.message_counter()
         recounted = 0
         if recounting:
-            also = [recount_pins, recount_range_summaries]
+            also = [recount_entries]
             recounted = await recount(container.database(), counter.name, counter.counted, also=also)
         schema = dict((await container.message_store().check()).details).get("schema", "")
     invocation.show({"schema": schema, "recounted": recounted}, lambda: tables.migrated(schema, recounted))

@@ -376,7 +376,7 @@ async def test_a_damaged_pin_is_reported_and_can_be_made_again(tmp_path: Path) -
         await save(memory, "s", talk(4))
         await pin(memory, 1)
         with closing(sqlite3.connect(file)) as database, database:
-            database.execute("UPDATE pins SET text = 'my order number is B-0001'")
+            database.execute("UPDATE entries SET text = 'my order number is B-0001'")
         context = await memory.load_history("s", user_id=USER)
         assert "B-0001" not in repr(context)
         assert context.report.remarks == ("damaged, left out: pin of message 1; unpin it, and pin it again",)

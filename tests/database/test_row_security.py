@@ -31,7 +31,7 @@ from tests.scenes.stores import SqlStore, postgres_store
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
-TABLES = ("active_sessions", "long_term_notes")
+TABLES = ("active_sessions", "entries")
 
 
 @asynccontextmanager
@@ -107,7 +107,8 @@ class TestHandWrittenSql:
         columns = {
             "active_sessions": "(user_id, agent_name, active_session_id, last_active_at, created_at) "
             "VALUES ('eve', 'agent', 's', 1, 1)",
-            "long_term_notes": "(user_id, agent_name, version, notes, created_at) VALUES ('eve', 'agent', 1, 'x', 1)",
+            "entries": "(group_id, conversation_id, user_id, kind, name, version, place, start_seq, end_seq, "
+            "created_at, text) VALUES ('eve', '', 'eve', 'notes', 'agent', 1, 0, 0, 0, 1, 'x')",
         }
         with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
             async with named(fenced_postgres_dsn, "ann") as connection:
@@ -267,4 +268,4 @@ async def test_a_superuser_is_not_bound(postgres_dsn: str, store: SqlStore) -> N
     """Which the documentation says: the fence needs a role of its own."""
     async with connected(postgres_dsn) as connection:
         assert await connection.fetchval("SELECT current_setting('is_superuser')") == "on"
-        assert await connection.fetchval("SELECT count(*) FROM long_term_notes") == 2
+        assert await connection.fetchval("SELECT count(*) FROM entries") == 2

@@ -14,9 +14,10 @@ from tests.house.picture import CHECKOUT, PACKAGE
 from tests.house.test_structure import SAVE_AND_LOAD
 
 WITHOUT_SUMMARIES = {"REACTOR_MEMORY_SUMMARY__ENABLED": "false"}
-"""Summaries are made of facts, and the index of recall follows the summaries."""
+"""Summaries are made of facts, which entries quote, and the index of recall follows the summaries."""
 
 SWITCHES = {
+    "entries": WITHOUT_SUMMARIES,
     "facts": WITHOUT_SUMMARIES,
     "recall": WITHOUT_SUMMARIES,
     "overview": {"REACTOR_MEMORY_STORE__KEEP_SETTINGS": "false"},

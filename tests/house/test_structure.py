@@ -76,6 +76,7 @@ def is_feature(*names: str) -> bool:
 
 
 MAY_KNOW = {
+    *((name, "entries") for name in ("facts", "notes", "pins", "posted_summaries", "tiers", "transfer")),
     *((name, "facts") for name in ("explain", "notes", "pins", "posted_summaries", "recall", "sharing", "tiers")),
     *((name, "redaction") for name in ("facts", "recall", "search")),
     ("search", "recall"),
@@ -86,8 +87,8 @@ MAY_KNOW = {
     # what is made of others: a chat, the chat memory, a copy of everything
     *(("chat", name) for name in ("facts", "pins", "tiers")),
     *(("chat_memory", name) for name in ("erasure", "tiers")),
-    *(("transfer", name) for name in ("active_sessions", "facts", "items", "notes")),
-    *(("transfer", name) for name in ("posted_summaries", "sharing", "tiers")),
+    *(("transfer", name) for name in ("active_sessions", "facts", "items")),
+    *(("transfer", name) for name in ("sharing",)),
 }
 
 

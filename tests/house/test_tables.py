@@ -13,12 +13,10 @@ from tests.house.picture import PACKAGE
 LOG = {"conversations", "messages", "context_layouts", "background_work", "reactor_memory_revision"}
 OWNED = {
     "active_sessions": {"active_sessions"},
+    "entries": {"entries"},
     "facts": {"segments", "facts", "conversation_summaries", "summary_spending", "fact_corrections"},
     "items": {"items"},
-    "notes": {"long_term_notes"},
     "overview": {"agent_settings"},
-    "pins": {"pins"},
-    "posted_summaries": {"posted_summaries"},
     "recall": {"recall_ranges", "recall_passages", "recall_terms", "recall_postings"},
     "replay": {"load_records"},
     "responses": {"responses", "response_pieces"},
@@ -31,18 +29,23 @@ OWNED = {
         "answered_requests",
         "service_secrets",
     },
-    "tiers": {"range_summaries"},
 }
-ARROWS = {"recall": {"facts"}, "search": {"recall", "sharing"}, "responses": {"sharing"}, "tiers": {"facts"}}
+ARROWS = {
+    "posted_summaries": {"entries"},
+    "recall": {"facts"},
+    "responses": {"sharing"},
+    "search": {"recall", "sharing"},
+    "tiers": {"entries", "facts"},
+}
 """Which features may know the tables of which others."""
 
-ONE_ROUND_TRIP = {"pins", "conversation_summaries"}
+ONE_ROUND_TRIP = {"entries", "conversation_summaries"}
 """A load reads the session, its pins and its summary at once, so the statements of the log know their tables."""
 
 BEYOND = {
     ("list_users", "active_sessions"),
+    ("list_users", "entries"),
     ("list_users", "items"),
-    ("list_users", "long_term_notes"),
 }
 
 _TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)")

@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from dependency_injector import providers
 
 from reactor_memory import Container, Memory, Message, Settings, open_memory
+from reactor_memory.features.entries.models import Kind
 from reactor_memory.features.facts import operations as fact_rows
 from reactor_memory.features.items import operations as item_rows
 from reactor_memory.features.items.models import ItemChange
@@ -49,14 +50,17 @@ class Damage(NamedTuple):
     table: str
     column: str
     kind: str
+    entries: str = ""
+    """Which kind of entries is damaged."""
 
     def do(self, path: Path) -> bool:
         """Whether the database took the value, in one row of the damaged session if that has some."""
         with closing(sqlite3.connect(path)) as connection:
             names = [row[1] for row in connection.execute(f"PRAGMA table_info({self.table})")]
-            scope = "conversation_id = 'damaged'" if "conversation_id" in names else "1 = 1"
+            whole = f"kind = '{self.entries}'" if self.entries else "1 = 1"
+            scope = f"{whole} AND conversation_id = 'damaged'" if "conversation_id" in names else whole
             if not connection.execute(f"SELECT COUNT(*) FROM {self.table} WHERE {scope}").fetchone()[0]:
-                scope = "1 = 1"
+                scope = whole
             key = _row_id(connection, self.table)
             place = f"SELECT MAX({key}) FROM {self.table} WHERE {scope}"
             change = f'UPDATE {self.table} SET "{self.column}" = ? WHERE {key} = ({place})'
@@ -75,7 +79,9 @@ def _row_id(connection: sqlite3.Connection, table: str) -> str:
 
 
 def damages(table: str) -> Iterator[Damage]:
-    return (Damage(table, column, kind) for column in columns()[table] for kind in DAMAGES)
+    """Of entries, those of each kind."""
+    kinds = get_args(Kind) if table == "entries" else ("",)
+    return (Damage(table, column, kind, each) for each in kinds for column in columns()[table] for kind in DAMAGES)
 
 
 def empty_tables(path: Path) -> set[str]:

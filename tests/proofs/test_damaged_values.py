@@ -47,13 +47,15 @@ SAMPLE = 4
 
 LOG = ("conversations", "messages")
 DERIVED = (
-    "segments", "facts", "conversation_summaries", "context_layouts", "summary_spending", "range_summaries",
+    "segments", "facts", "conversation_summaries", "context_layouts", "summary_spending",
     "recall_ranges", "recall_passages", "search_progress", "search_entries", "embeddings",
 )  # fmt: skip
 """No call fails for what can be made again, but the one that gives the summary itself."""
 
 TABLES = sorted(columns().keys() - {"reactor_memory_revision"})
 """A database of another revision is not opened."""
+
+DERIVED_ENTRIES = ("range",)
 
 CURRENT = "And now?"
 Call = Callable[[Memory], Awaitable[Any]]
@@ -126,7 +128,7 @@ async def check(path: Path, damage: Damage) -> list[str]:
         except Exception as error:
             wrong.append(f"{damage}: {name}: untyped {error!r}")
 
-    never = damage.table in DERIVED
+    never = damage.table in DERIVED or is_derived_entry(damage)
     async with opened(path) as memory:
         for name, call in LOADS.items():
             await tried(memory, name, call, never=damage.table not in LOG)
@@ -134,11 +136,16 @@ async def check(path: Path, damage: Damage) -> list[str]:
             await tried(memory, name, call, never=never and name != "summary")
         await tried(memory, "list", whole_is_listed, never=True)
         await tried(memory, "whole", lambda memory: memory.load_history("whole", user_id="ann"), never=True)
-    if damage.table in (*LOG, "range_summaries"):
+    if damage.table in LOG or damage.entries == "range":
         async with opened_with_tiers(path) as memory:
             for name, call in OF_TIERS.items():
                 await tried(memory, f"tiers {name}", call, never=never)
     return wrong + [f"{damage}: {each}" for each in await http_faults(path)]
+
+
+def is_derived_entry(damage: Damage) -> bool:
+    """What stands for messages is made again from them; an entry of a kind that there is not is nobody's."""
+    return damage.entries in DERIVED_ENTRIES and damage.column != "kind"
 
 
 async def whole_is_listed(memory: Memory) -> None:
@@ -319,7 +326,7 @@ async def test_a_damaged_index_of_search_is_made_again(path: Path, statement: st
 
 
 async def test_damaged_tiers_give_way_to_their_messages(path: Path) -> None:
-    change(path, "UPDATE range_summaries SET text = ?", b"\xff")
+    change(path, "UPDATE entries SET text = ? WHERE kind = 'range'", b"\xff")
     async with opened_with_tiers(path) as memory:
         context = await memory.load_history("damaged", user_id="ann")
         assert context.report.remarks == ("damaged, left out and made again: tiers",)

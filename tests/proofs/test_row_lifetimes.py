@@ -37,7 +37,7 @@ USERS = ("ann", "bob")
 ON_RECORD = {"audit_records"}
 """What was done stays on record, without a word of what was said."""
 
-OF_USERS = ("notes", "value", "active_session_id", "access_level")
+OF_USERS = ("text", "value", "active_session_id", "access_level")
 """An empty version of the notes stays, so that no late writer goes on from an older one."""
 
 REPEATED = "It said"
@@ -260,8 +260,8 @@ def faults_of(table: str, row: dict[str, Any], stored: Stored, history: History)
 
 def faults_of_owner(table: str, row: dict[str, Any], stored: Stored) -> Iterator[str]:
     """What is wrong with the group, the conversation or the message that the row belongs to."""
-    if "conversation_id" not in row:
-        if row["group_id"] is not None and row["group_id"] not in stored.groups:
+    if "conversation_id" not in row or row["conversation_id"] == "":
+        if row["group_id"] not in (None, row.get("user_id"), *stored.groups):
             yield f"belongs to a group that is gone: {row['group_id']}"
         return
     session_id = row["conversation_id"]

@@ -98,6 +98,9 @@ class TestEveryStatement:
             "yes",
             "$[5]",
             "vector",
+            "pin",
+            "posted",
+            "range",
             "integer",
             "text",
             "blob",
@@ -240,9 +243,10 @@ class TestOnSqlite:
         session = re.findall(r"\w+", QUERIES.sqlite["session"].text.split("FROM")[0].removeprefix("SELECT"))
         assert re.findall(r"own\.(\w+)", selected) == session
         columns = re.findall(r"pin\.(\w+)", selected)
-        pin = rows.pin_from(columns)
+        details = {"details": '{"fact":["anchor","key"],"sha256":"h"}'}
+        pin = rows.pin_from([details.get(each, each) for each in columns])
         assert all(getattr(pin, column, column) == column for column in columns)
-        assert pin.fact == ("anchor", "key")
+        assert (pin.ordinal, pin.fact, pin.sha256) == ("place", ("anchor", "key"), "h")
 
 
 def _anything(name: str) -> tuple[int, ...]:

@@ -163,5 +163,5 @@ def _pins(rows: Sequence[Row]) -> tuple[Pin, ...]:
 
 
 def _pin(row: Row) -> Pin:
-    _, ordinal, anchor, key, role, text, sha256, tokenizer, *_, seq, _, token_count, created_at, _ = row
-    return pin_from((ordinal, seq, anchor, key, role, text, sha256, token_count, tokenizer, created_at))
+    _, ordinal, role, text, details, tokenizer, *_, seq, _, token_count, created_at, _ = row
+    return pin_from((ordinal, seq, role, text, details, token_count, tokenizer, created_at))

@@ -341,6 +341,15 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'sy
 ORDER BY seq DESC
 LIMIT :limit
 
+-- name: messages_to_export
+-- With what a store keeps beside them, in view or not.
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq > :after
+ORDER BY seq
+LIMIT :limit
+
 -- name: messages_of_ranges
 -- `ranges` is JSON: lists of conversation, first and last seq, and `hidden_until` as in `messages_oldest_first`.
 SELECT message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -372,12 +381,12 @@ SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_i
        updated_at AS n3, forked_at_seq AS n4, deleted_at AS n5
 FROM own
 UNION ALL
-SELECT 4, ordinal, anchor, key, role, text, sha256, tokenizer, NULL, NULL, NULL, NULL, seq, NULL, token_count,
+SELECT 4, place, role, text, details, tokenizer, NULL, NULL, NULL, NULL, NULL, NULL, seq, NULL, token_count,
        created_at, NULL
-FROM pins
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND NOT EXISTS (
+FROM entries AS pin
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = 'pin' AND NOT EXISTS (
     SELECT 1 FROM messages AS pinned
-    WHERE pinned.group_id = pins.group_id AND pinned.conversation_id = pins.conversation_id AND pinned.seq = pins.seq
+    WHERE pinned.group_id = pin.group_id AND pinned.conversation_id = pin.conversation_id AND pinned.seq = pin.seq
       AND pinned.state = 'cleared')
 UNION ALL
 SELECT 5, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -512,19 +521,19 @@ WHERE newer_tokens <= :max_tokens::bigint
 -- One row a pin, or one row without any. A pin of what was cleared is not shown.
 SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
-       pin.ordinal, pin.seq, pin.anchor, pin.key, pin.role, pin.text, pin.sha256, pin.token_count, pin.tokenizer,
-       pin.created_at,
+       pin.place, pin.seq, pin.role, pin.text, pin.details, pin.token_count, pin.tokenizer, pin.created_at,
        (SELECT first.role FROM messages AS first
         WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role,
        EXISTS (SELECT 1 FROM messages AS later
                WHERE later.group_id = own.group_id AND later.role = 'system' AND later.seq > 1) AS has_standing
 FROM conversations AS own
-LEFT JOIN pins AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id AND NOT EXISTS (
+LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id
+     AND pin.kind = 'pin' AND NOT EXISTS (
     SELECT 1 FROM messages AS pinned
     WHERE pinned.group_id = pin.group_id AND pinned.conversation_id = pin.conversation_id AND pinned.seq = pin.seq
       AND pinned.state = 'cleared')
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
-ORDER BY pin.ordinal
+ORDER BY pin.place
 
 -- name: withdraw_message
 UPDATE messages SET state = 'withdrawn'
@@ -889,8 +898,9 @@ VACUUM
 
 -- name: rewrite [postgres]
 -- across groups
-VACUUM (FULL) conversations, messages, pins, segments, facts, conversation_summaries, context_layouts, recall_passages,
-              range_summaries, fact_corrections, long_term_notes, active_sessions, items, search_entries, embeddings
+VACUUM (FULL) conversations, messages, entries, segments, facts, conversation_summaries, context_layouts,
+              recall_passages, fact_corrections, active_sessions, items, search_entries,
+              embeddings
 
 -- What applications keep by namespace and key. A namespace is a path of labels with points between them, so those below
 -- `a` lie between `a.` and `a/`, the character that follows the point.

@@ -7,13 +7,14 @@ the stores turn it into `StoreCorruptError`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from reactor_memory.core.log.branches import group_of, root_branch
-from reactor_memory.database.operations import Row, Rows
+from reactor_memory.database.driver_errors import DAMAGE
+from reactor_memory.database.operations import Row, Rows, T
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models import (
     AS_TEXT,
@@ -186,6 +187,9 @@ def _parts_and_given(message: Message) -> str | None:
     return _encode({"parts": message.parts, "given": message.given}).decode()
 
 
+MESSAGE_COLUMNS = 14
+"""Of a row that holds a message, and behind it what a store keeps beside that."""
+
 _CONTENT = ("content", "parts", "tool_calls", "metadata")
 
 
@@ -195,33 +199,41 @@ def stored_bytes(values: Iterable[Mapping[str, Any]]) -> int:
     return sum(len(text) if text.isascii() else len(text.encode()) for text in texts if text)
 
 
+def whole(rows: Iterable[Row], read: Callable[[Row], T]) -> tuple[list[T], bool]:
+    """Those of the rows that can be read, and whether all can: what is drawn from messages is drawn again."""
+    found: list[T] = []
+    is_whole = True
+    for row in rows:
+        try:
+            found.append(read(row))
+        except DAMAGE:
+            is_whole = False
+    return found, is_whole
+
+
+class _Pinned(Value, frozen=True, kw_only=True):
+    fact: tuple[str, str] | None = None
+    sha256: str = ""
+
+
+_PINNED = msgspec.json.Decoder(_Pinned)
+
+
 def pin_from(row: Row) -> Pin:
-    ordinal, seq, anchor, key, role, text, sha256, token_count, tokenizer, created_at = row
+    """Raises nothing: what a damaged pin shows is not what was pinned, and its reader finds out."""
+    ordinal, seq, role, text, details, token_count, tokenizer, created_at = row
+    try:
+        pinned = _PINNED.decode(details)
+    except DAMAGE:
+        pinned = _Pinned()
     return Pin(
         ordinal=ordinal,
         seq=seq,
-        fact=None if anchor is None else (anchor, key),
+        fact=pinned.fact,
         role=role,
         text=text,
-        sha256=sha256,
+        sha256=pinned.sha256,
         token_count=token_count,
         tokenizer=tokenizer,
         created_at=created_at,
     )
-
-
-def pin_values(pin: Pin) -> dict[str, Any]:
-    """The columns of a pin that do not depend on where it is stored."""
-    anchor, key = pin.fact or (None, None)
-    return {
-        "ordinal": pin.ordinal,
-        "seq": pin.seq,
-        "anchor": anchor,
-        "key": key,
-        "role": pin.role,
-        "text": pin.text,
-        "sha256": pin.sha256,
-        "token_count": pin.token_count,
-        "tokenizer": pin.tokenizer,
-        "created_at": pin.created_at,
-    }

@@ -12,7 +12,8 @@ COLUMNS = (
 NULLS = "NULL, NULL, NULL, NULL, NULL, NULL, NULL"
 SESSION = (
     f"SELECT last_seq, owner_id, path, {NULLS}, NULL, deleted_at, NULL, NULL FROM conversations WHERE {KEY} "
-    f"UNION ALL SELECT ordinal, text, {NULLS}, NULL, NULL, NULL, NULL, NULL FROM pins WHERE {KEY}"
+    f"UNION ALL SELECT place, text, {NULLS}, NULL, NULL, NULL, NULL, NULL FROM entries "
+    f"WHERE {KEY} AND kind = 'pin'"
 )
 LAST = f"(SELECT {COLUMNS} FROM messages WHERE {KEY} AND state IS NULL ORDER BY seq DESC LIMIT $2) UNION ALL {SESSION}"
 LAYOUT = f"FROM context_layouts WHERE {KEY} AND budget = $2"

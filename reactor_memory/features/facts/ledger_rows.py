@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Row
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary
-
-T = TypeVar("T")
 
 _STALE, _OUTDATED = 1, 2
 """The column `stale` of a segment; 0 is neither."""
@@ -81,18 +77,6 @@ def fact_from(row: Row) -> Fact:
     if fact.source_seq < 1 or not 0 <= start <= end:
         raise StoreCorruptError("store: a fact is damaged; it is drawn again from the log")
     return fact
-
-
-def whole(rows: Iterable[Row], read: Callable[[Row], T]) -> tuple[list[T], bool]:
-    """Those of the rows that can be read, and whether all can: what is drawn from messages is drawn again."""
-    found: list[T] = []
-    is_whole = True
-    for row in rows:
-        try:
-            found.append(read(row))
-        except DAMAGE:
-            is_whole = False
-    return found, is_whole
 
 
 def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:

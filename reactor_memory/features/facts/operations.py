@@ -14,11 +14,13 @@ from msgspec.structs import replace
 from reactor_memory.core.context.withheld import Statement, Withheld
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.branches import group_of, ranges_between
-from reactor_memory.core.log.rows import key_of, to_json
+from reactor_memory.core.log.rows import key_of, to_json, whole
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold, summary_from
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import StoreCorruptError
+from reactor_memory.features.entries import operations as entries
+from reactor_memory.features.entries.models import Entry
 from reactor_memory.features.facts.amendment_fold import amended, taken_back
 from reactor_memory.features.facts.ledger_rows import (
     correction_about,
@@ -29,7 +31,6 @@ from reactor_memory.features.facts.ledger_rows import (
     segment_from,
     segment_values,
     summary_values,
-    whole,
 )
 from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared
@@ -375,7 +376,8 @@ def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
 def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: LedgerFold) -> Steps[None]:
     """The posted summary counts from now on; the log has its text."""
     yield from _lock_all([session])
-    yield Query("insert_posted", key_of(session.session_id) | {"seq": posted.seq, "until_seq": posted.until_seq})
+    entry = Entry(kind="posted", name=str(posted.seq), start_seq=1, end_seq=posted.until_seq, seq=posted.seq)
+    yield from entries.put(entries.of_session(session.session_id), entry)
     yield from renew_narrative(session, now=now, refold=refold, begin=True)
 
 
@@ -416,8 +418,8 @@ def put_correction(session: Session, correction: FactCorrection, *, now: int, re
     if not seen:
         return False
     yield Query("insert_correction", key | correction_values(correction))
-    for anchor, name in (correction.anchor, correction.key), *(yield from _names_gone(session.branch)):
-        yield Query("delete_pins_of_fact", key | {"anchor": anchor, "key": name})
+    changed = {(correction.anchor, correction.key), *(yield from _names_gone(session.branch))}
+    yield from entries.remove_about(entries.of_session(session.session_id), changed)
     yield from _refold(session, 0, now, refold)
     return True
 

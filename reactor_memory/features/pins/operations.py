@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.rows import key_of, pin_from, pin_values
-from reactor_memory.database.operations import Batch, Query, Steps
+from reactor_memory.core.log.rows import whole
+from reactor_memory.database.operations import Steps
 from reactor_memory.errors import SessionNotFoundError, StoreCorruptError
-from reactor_memory.features.pins.placement import find_pin, not_in_view, place_pin, with_count
+from reactor_memory.features.entries import operations as entries
+from reactor_memory.features.entries.models import Entry
+from reactor_memory.features.pins.agent_notes import ANCHOR
+from reactor_memory.features.pins.placement import find_pin, not_in_view, place_pin
 from reactor_memory.features.pins.verbatim_pins import is_whole
-from reactor_memory.models import Message, Pin, PinTarget
+from reactor_memory.models import Pin, PinTarget
 
 
 def read_pins(session_id: str, user_id: str | None) -> Steps[tuple[Pin, ...]]:
@@ -41,26 +42,38 @@ def pin(session_id: str, user_id: str | None, new: Pin, *, max_pins: int, max_pi
     if placed not in pins:
         if all(placed.ordinal != each.ordinal for each in pins):
             placed = replace(placed, ordinal=(yield from _next_place(session_id)))
-        yield Query("store_pin", key_of(session_id) | pin_values(placed))
+        yield from entries.put(entries.of_session(session_id), entry_of(placed))
     return placed
 
 
 def _next_place(session_id: str) -> Steps[int]:
     """Behind all pins, those of cleared messages, too."""
-    return max((row[0] for row in (yield Query("pins", key_of(session_id)))), default=0) + 1
+    rows = yield from entries.rows_of(entries.of_session(session_id), "pin")
+    return max((each.place for each in whole(rows, entries.entry_from)[0]), default=0) + 1
 
 
 def unpin(session_id: str, user_id: str | None, target: PinTarget) -> Steps[bool]:
     yield from log.lock_required(session_id, user_id)
     known = find_pin((yield from _stored_pins(session_id, user_id)), target)
     if known is not None:
-        yield Query("delete_pin", key_of(session_id) | {"ordinal": known.ordinal})
+        yield from entries.remove(entries.of_session(session_id), "pin", str(known.ordinal))
     return known is not None
 
 
-def recount_pins(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
-    """Recount some pins that another tokenizer counted; whether there may be more."""
-    rows = yield Query("pins_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
-    counted = [(row[1], with_count(pin_from(row[2:]), tokenizer, count)) for row in rows]
-    yield Batch("store_pin", [key_of(session_id) | pin_values(pin) for session_id, pin in counted])
-    return len(rows) == limit
+def entry_of(pin: Pin) -> Entry:
+    """What is kept of a pin. A note of an agent may tell of all that was said when it was written."""
+    is_note = pin.fact is not None and pin.fact[0] == ANCHOR
+    return Entry(
+        kind="pin",
+        name=str(pin.ordinal),
+        place=pin.ordinal,
+        start_seq=1 if is_note else pin.seq,
+        end_seq=pin.seq,
+        seq=pin.seq,
+        role=pin.role,
+        token_count=pin.token_count,
+        tokenizer=pin.tokenizer,
+        created_at=pin.created_at,
+        text=pin.text,
+        details={"fact": pin.fact, "sha256": pin.sha256},
+    )

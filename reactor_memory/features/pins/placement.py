@@ -6,14 +6,14 @@ a mail that an agent once read must not get into one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import block_text
 from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.pins.verbatim_pins import PINNED_FACT, pinned_message
+from reactor_memory.features.pins.verbatim_pins import PINNED_FACT
 from reactor_memory.models import Message, Pin, PinTarget, Role
 from reactor_memory.models.ledger import Fact
 
@@ -84,11 +84,6 @@ def place_pin(pins: Sequence[Pin], pin: Pin, *, max_pins: int, max_pin_tokens: i
     _check_limits([*others, pin], max_pins, max_pin_tokens)
     last = max((each.ordinal for each in others), default=0)
     return replace(pin, ordinal=last + 1 if known is None else known.ordinal)
-
-
-def with_count(pin: Pin, tokenizer: str, count: Callable[[Message], int]) -> Pin:
-    """`pin` with the count of this tokenizer."""
-    return replace(pin, token_count=count(pinned_message(pin, pin.role)), tokenizer=tokenizer)
 
 
 def _check_limits(pins: Sequence[Pin], max_pins: int, max_pin_tokens: int) -> None:

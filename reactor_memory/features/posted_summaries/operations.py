@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import ranges_in_branch
-from reactor_memory.core.log.rows import key_of, message_from, object_from
+from reactor_memory.core.log.rows import MESSAGE_COLUMNS, key_of, message_from, object_from
 from reactor_memory.database.operations import Batch, Query, Rows, Steps
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.entries import operations as entries
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.models import BranchRange, Message, Session, Value
 from reactor_memory.models.ledger import TITLE_KEY, PostedSummary
@@ -19,9 +20,6 @@ from reactor_memory.models.requests import AppendRequest
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold
-
-MESSAGE_COLUMNS = 14
-"""Of a row of `messages_to_export`; then comes what a store keeps beside the message."""
 
 
 class PostRequest(Value, frozen=True, kw_only=True):
@@ -69,7 +67,8 @@ def take_posted(group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps
     """
     rows = yield Query("posted_of_group", {"group_id": group[0].group_id})
     gone = _about(rows, group, parts)
-    yield Batch("delete_posted", [key_of(part.conversation_id) | {"seq": part.start_seq} for part in gone])
+    for part in gone:
+        yield from entries.remove(entries.of_session(part.conversation_id), "posted", str(part.start_seq))
     metadata = {(row[0], row[1]): object_from(row[3]) for row in rows}
     titles = [metadata[part.conversation_id, part.start_seq].get(TITLE_KEY) for part in gone]
     yield Batch("set_title", [key_of(each.session_id) | {"title": None} for each in called(titles, group)])

@@ -15,7 +15,7 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,12 +23,12 @@ from msgspec.structs import replace
 from reactor_memory.core.context.withheld import NOTHING_WITHHELD
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of
-from reactor_memory.core.log.rows import key_of, session_from
+from reactor_memory.core.log.rows import key_of, session_from, whole
 from reactor_memory.core.log.tombstones import entomb
 from reactor_memory.core.log.turn_borders import check_border, turn_around
-from reactor_memory.database.operations import Batch, Query, Steps
+from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.facts.ledger_rows import whole
+from reactor_memory.features.entries import operations as entries
 from reactor_memory.features.facts.operations import read_withheld
 from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
@@ -38,7 +38,7 @@ from reactor_memory.features.tiers.covered_ranges import (
     replaced_by,
     restorable,
 )
-from reactor_memory.features.tiers.range_rows import range_summary_from, range_summary_values
+from reactor_memory.features.tiers.range_rows import NAME, STATE, entry_of, range_summary_from
 from reactor_memory.models import LARGEST, BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
 from reactor_memory.models.seq_ranges import overlaps
@@ -125,9 +125,8 @@ def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
 
 
 def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSummary], *, now: int) -> Steps[None]:
-    yield Query("insert_range_summary", range_summary_values(session_id, summary))
-    values = key_of(session_id) | {"replaced_by": summary.summary_id}
-    yield Batch("replace_range_summary", [values | {"summary_id": each.summary_id} for each in replaced])
+    names = [each.summary_id for each in replaced]
+    yield from entries.replace(entries.of_session(session_id), entry_of(summary), names)
     if summary.retention == "archive":
         yield Query("archive_messages", _range_of(session_id, summary) | {"summary_id": summary.summary_id})
     if summary.retention == "delete":
@@ -139,49 +138,28 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
 
 def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
     """Those of the conversation's own messages, replaced ones included; without those that cannot be read."""
-    found, _ = whole((yield Query("range_summaries", key_of(session_id))), range_summary_from)
+    found, _ = whole((yield from _rows_of(session_id)), range_summary_from)
     return found
 
 
-def damaged_ranges(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[str, Any, bool], ...]]:
-    """The summaries of the branch that cannot be read: whose it is, its id, and whether its messages are there."""
-    found: list[tuple[str, Any, bool]] = []
+def _rows_of(session_id: str) -> Steps[Rows]:
+    return (yield from entries.rows_of(entries.of_session(session_id), "range"))
+
+
+def damaged_ranges(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[str, Row], ...]]:
+    """The summaries of the branch that cannot be read, each with whose it is."""
+    found: list[tuple[str, Row]] = []
     for part in branch:
-        rows = yield Query("range_summaries", key_of(part.conversation_id))
-        found += [
-            (part.conversation_id, row[0], row[6] in ("keep", "archive"))
-            for row in rows
-            if not whole([row], range_summary_from)[1]
-        ]
+        rows = yield from _rows_of(part.conversation_id)
+        found += [(part.conversation_id, row) for row in rows if not whole([row], range_summary_from)[1]]
     return tuple(found)
 
 
-def undo_damaged(damaged: Sequence[tuple[str, Any, bool]]) -> Steps[None]:
+def undo_damaged(damaged: Sequence[tuple[str, Row]]) -> Steps[None]:
     """What these stood for is in view again, where it is there, and due to be summarised anew."""
-    for session_id, summary_id, is_there in damaged:
-        if is_there:
-            yield from _undo(session_id, summary_id, 0, LARGEST)
-
-
-def forget_ranges(session_id: str, start_seq: int, end_seq: int) -> Steps[None]:
-    """Content between `start_seq` and `end_seq` of these messages went out of view: no text that was made of it stays.
-    What the texts took the place of is in view again, unless it goes for the same reason.
-    """
-    for summary in (yield from range_summaries(session_id)):
-        if summary.start_seq <= end_seq and start_seq <= summary.end_seq:
-            yield from undo_range(session_id, summary)
-
-
-def undo_range(session_id: str, summary: RangeSummary) -> Steps[None]:
-    """Take a summary away: what it replaced is live again, what it archived is in view."""
-    yield from _undo(session_id, summary.summary_id, summary.start_seq, summary.end_seq)
-
-
-def _undo(session_id: str, summary_id: str, start_seq: int, end_seq: int) -> Steps[None]:
-    values = key_of(session_id) | {"summary_id": summary_id}
-    yield Query("delete_range_summary", values)
-    yield Query("revive_range_summaries", values)
-    yield Query("unarchive_messages", values | {"start_seq": start_seq, "end_seq": end_seq})
+    for session_id, row in damaged:
+        if row[STATE] in ("keep", "archive"):
+            yield from entries.undo_row(entries.of_session(session_id), ("range", row[NAME], 0, LARGEST, row[STATE]))
 
 
 def restore_range_summary(session_id: str, user_id: str | None, summary_id: str, *, now: int) -> Steps[bool]:
@@ -194,7 +172,7 @@ def restore_range_summary(session_id: str, user_id: str | None, summary_id: str,
     summary = restorable(session, live, summary_id)
     if summary is None:
         return False
-    yield from undo_range(session_id, summary)
+    yield from entries.undo(entries.of_session(session_id), entry_of(summary))
     yield Query("touch_session", key_of(session_id) | {"now": now})
     return True
 
@@ -209,18 +187,3 @@ def behind_in_tiers(*, after: str, threshold: int, limit: int) -> Steps[tuple[tu
     position = {"group_id": group_of(after), "conversation_id": after}
     rows = yield Query("behind_in_tiers", position | {"threshold": threshold, "limit": limit})
     return tuple((row[0], row[1]) for row in rows)
-
-
-# Counting again
-
-
-def recount_range_summaries(tokenizer: str, count: Callable[[Message], int], *, limit: int) -> Steps[bool]:
-    """Recount some summaries that another tokenizer counted; whether there may be more."""
-    rows = yield Query("range_summaries_of_other_tokenizers", {"tokenizer": tokenizer, "limit": limit})
-    counted = [
-        key_of(session_id)
-        | {"summary_id": summary_id, "token_count": count(Message.system(text)), "tokenizer": tokenizer}
-        for _, session_id, summary_id, text in rows
-    ]
-    yield Batch("store_range_token_count", counted)
-    return len(rows) == limit

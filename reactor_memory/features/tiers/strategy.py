@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ from reactor_memory.core.context.draft import Draft, Freshness
 from reactor_memory.core.context.selection import newest
 from reactor_memory.core.context.strategy import Plan, PlanRequest
 from reactor_memory.database.database import Database
+from reactor_memory.database.operations import Row
 from reactor_memory.errors import StoreReadOnlyError
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
@@ -108,7 +109,7 @@ class RangedContextSource:
             leading = await self._database.read(range_summaries.read_archived_head, query.session_id, query.user_id)
         return replace(rows, ranges=found, leading=leading)
 
-    async def _undo(self, session_id: str, damaged: Sequence[tuple[str, Any, bool]]) -> None:
+    async def _undo(self, session_id: str, damaged: Sequence[tuple[str, Row]]) -> None:
         log.warning("tiers are damaged and made again", extra={"session_id": session_id})
         with suppress(StoreReadOnlyError):
             await self._database.write(range_summaries.undo_damaged, damaged)

@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from reactor_memory.database.database import Database
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
+from reactor_memory.features.entries import operations as entry_rows
+from reactor_memory.features.entries.models import Entry
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.features.transfer.operations import StoredConversation, StoredMessage, StoredUser, list_users
 from reactor_memory.models import Session, Value
@@ -129,7 +131,7 @@ class SessionCopier:
             await self._target.read(transfer.export_user, user_id),
         )
         await self._target.write(transfer.import_user, missing)
-        return len(missing.notes)
+        return len(missing.entries)
 
     async def _present(self, group_id: str) -> dict[str, StoredConversation]:
         return {
@@ -166,6 +168,8 @@ class SessionCopier:
         copied = await self._copy_messages(session_id, arrived, advance)
         if copied or unfinished:
             await self._check_equal(session_id, begin if unfinished else arrived)
+            new = [each for each in stored.entries if unfinished or (each.seq or 0) > arrived]
+            await self._target.write(entry_rows.import_all, entry_rows.of_session(session_id), new)
             await self._target.write(transfer.finish_import, session_id, due_at=self._clock())
         return copied
 
@@ -201,20 +205,24 @@ async def _message_at(database: Database, conversation_id: str, seq: int) -> Sto
 
 
 def _missing(ours: StoredUser, theirs: StoredUser) -> StoredUser:
-    """What the target lacks. Notes that went on there stay as they are: no version is put behind another one."""
+    """What the target lacks. Texts that went on there stay as they are: no version is put behind another one."""
     agents = {active.agent_name for active in theirs.active}
-    newest = {notes.agent_name: notes for notes in theirs.notes}
-    going_on = {agent_name: notes.version for agent_name, notes in newest.items() if notes in ours.notes}
+    newest = {_key(each): each for each in theirs.entries}
+    going_on = {key: entry.version for key, entry in newest.items() if entry in ours.entries}
     return StoredUser(
         user_id=ours.user_id,
         active=tuple(active for active in ours.active if active.agent_name not in agents),
-        notes=tuple(
-            notes
-            for notes in ours.notes
-            if notes.agent_name not in newest or notes.version > going_on.get(notes.agent_name, notes.version)
+        entries=tuple(
+            each
+            for each in ours.entries
+            if _key(each) not in newest or each.version > going_on.get(_key(each), each.version)
         ),
         items=ours.items,
     )
+
+
+def _key(entry: Entry) -> tuple[str, str]:
+    return entry.kind, entry.name
 
 
 def _tombstone(stored: StoredConversation) -> StoredConversation:

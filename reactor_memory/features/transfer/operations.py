@@ -14,12 +14,11 @@ from msgspec import structs
 from reactor_memory.core.log import deletion, user_rows
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import (
+    MESSAGE_COLUMNS,
     key_of,
     message_from,
     message_values,
     object_from,
-    pin_from,
-    pin_values,
     session_from,
     stored_bytes,
     to_json,
@@ -28,19 +27,16 @@ from reactor_memory.core.log.tombstones import tombstone
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.models import ActiveSession
+from reactor_memory.features.entries import operations as entry_rows
+from reactor_memory.features.entries.models import Entry
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.ledger_rows import correction_values
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.items.models import Item
-from reactor_memory.features.notes import operations as note_rows
-from reactor_memory.features.notes.models import Notes
-from reactor_memory.features.posted_summaries.operations import MESSAGE_COLUMNS
 from reactor_memory.features.sharing import member_operations as memberships
 from reactor_memory.features.sharing.models import AuditRecord, Membership, OwnershipTransfer
-from reactor_memory.features.tiers.operations import range_summaries
-from reactor_memory.features.tiers.range_rows import range_summary_values
-from reactor_memory.models import LARGEST, JsonObject, Message, Pin, Session, Value
-from reactor_memory.models.ledger import FactCorrection, RangeSummary
+from reactor_memory.models import LARGEST, JsonObject, Message, Session, Value
+from reactor_memory.models.ledger import FactCorrection
 from reactor_memory.models.requests import SUMMARIZE
 
 COPY = "copy"
@@ -48,8 +44,7 @@ COPY = "copy"
 
 
 class StoredMessage(Value, frozen=True, kw_only=True):
-    """A message with all that a store keeps of it, in view or not. A posted summary tells of the messages up to
-    `posted_until`.
+    """A message with all that a store keeps of it, in view or not.
 
     `state` is None in view, else ``withdrawn``, ``erased``, ``archived`` or ``cleared``: hidden from branches that show
     what is behind `archived_until`, `archived_by` a summary or a caller (None). The first message of a batch with an
@@ -63,7 +58,6 @@ class StoredMessage(Value, frozen=True, kw_only=True):
     batch_key: str | None = None
     batch_fingerprint: str | None = None
     batch_size: int | None = None
-    posted_until: int | None = None
 
     @property
     def seq(self) -> int:
@@ -81,8 +75,7 @@ class StoredConversation(Value, frozen=True, kw_only=True):
     agent_name: str | None = None
     metadata: JsonObject = {}
     purged_at: int | None = None
-    pins: tuple[Pin, ...] = ()
-    summaries: tuple[RangeSummary, ...] = ()
+    entries: tuple[Entry, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
     memberships: tuple[Membership, ...] = ()
     transfer: OwnershipTransfer | None = None
@@ -101,14 +94,14 @@ class StoredConversation(Value, frozen=True, kw_only=True):
 
 
 class StoredUser(Value, frozen=True, kw_only=True):
-    """What is kept of a user beside sessions: all versions of notes, in their order, the active sessions, and items.
+    """What is kept of a user beside sessions: entries, such as all versions of notes, the active sessions, and items.
 
     The user "" is nobody in particular, and has items only.
     """
 
     user_id: str
     active: tuple[ActiveSession, ...] = ()
-    notes: tuple[Notes, ...] = ()
+    entries: tuple[Entry, ...] = ()
     items: tuple[Item, ...] = ()
 
 
@@ -137,8 +130,7 @@ def _stored(row: Row) -> Steps[StoredConversation]:
         agent_name=agent_name,
         metadata=object_from(metadata),
         purged_at=purged_at,
-        pins=(yield from _pins(session.session_id)),
-        summaries=tuple((yield from range_summaries(session.session_id))),
+        entries=(yield from entry_rows.read_all(entry_rows.of_session(session.session_id))),
         corrections=(yield from fact_operations.read_corrections(session.session_id)),
         importing=bool(importing),
     )
@@ -156,10 +148,6 @@ def _with_sharing(stored: StoredConversation) -> Steps[StoredConversation]:
     )
 
 
-def _pins(conversation_id: str) -> Steps[tuple[Pin, ...]]:
-    return tuple(map(pin_from, (yield Query("pins", key_of(conversation_id)))))
-
-
 def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tuple[StoredMessage, ...]]:
     """The first `limit` messages behind `after` that are stored under this id, without inherited ones."""
     rows = yield Query("messages_to_export", key_of(conversation_id) | {"after": after, "limit": limit})
@@ -167,7 +155,7 @@ def export_messages(conversation_id: str, *, after: int, limit: int) -> Steps[tu
 
 
 def _stored_message(row: Row) -> StoredMessage:
-    state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size, until_seq = row[MESSAGE_COLUMNS:]
+    state, archived_by, archived_until, batch_key, batch_fingerprint, batch_size = row[MESSAGE_COLUMNS:]
     message = message_from(row[:MESSAGE_COLUMNS])
     return StoredMessage(
         message=message,
@@ -177,24 +165,16 @@ def _stored_message(row: Row) -> StoredMessage:
         batch_key=batch_key,
         batch_fingerprint=batch_fingerprint,
         batch_size=batch_size,
-        posted_until=until_seq,
     )
 
 
 def import_conversation(stored: StoredConversation) -> Steps[bool]:
-    """Begin the conversation as it was exported, without its messages; False if there is one of this id."""
+    """Begin the conversation as it was exported, without its messages and entries; False if there is one of this id."""
     session_id = stored.session.session_id
     if not (yield Query("import_conversation", _conversation_values(stored))):
         return False
     key = key_of(session_id)
     yield Query("mark_importing", key | {"kind": COPY})
-    yield Batch("store_pin", [key | pin_values(pin) for pin in stored.pins])
-    yield Batch("insert_range_summary", [range_summary_values(session_id, each) for each in stored.summaries])
-    replaced = [each for each in stored.summaries if each.replaced_by is not None]
-    yield Batch(
-        "replace_range_summary",
-        [key | {"summary_id": each.summary_id, "replaced_by": each.replaced_by} for each in replaced],
-    )
     yield Batch(
         "import_correction",
         [key | correction_values(each) | {"ordinal": each.ordinal} for each in stored.corrections],
@@ -236,8 +216,6 @@ def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> 
     if not (yield Query("advance_import", key | advance)):
         return False
     yield Batch("import_message", [key | row for row in rows])
-    posted = [stored for stored in messages if stored.posted_until is not None]
-    yield Batch("insert_posted", [key | {"seq": each.seq, "until_seq": each.posted_until} for each in posted])
     return True
 
 
@@ -266,7 +244,7 @@ def export_user(user_id: str) -> Steps[StoredUser]:
     return StoredUser(
         user_id=user_id,
         active=(yield from active_rows.list_active(user_id)),
-        notes=(yield from note_rows.all_notes(user_id)),
+        entries=(yield from entry_rows.read_all(entry_rows.of_user(user_id))),
         items=(yield from items.list_items(user_id, "")),
     )
 
@@ -274,7 +252,7 @@ def export_user(user_id: str) -> Steps[StoredUser]:
 def import_user(stored: StoredUser) -> Steps[None]:
     """Store what is not there yet; nothing is replaced."""
     yield from active_rows.import_active(stored.user_id, stored.active)
-    yield from note_rows.import_notes(stored.user_id, stored.notes)
+    yield from entry_rows.import_all(entry_rows.of_user(stored.user_id), stored.entries)
     yield Batch(
         "import_item",
         [structs.asdict(item) | {"user_id": stored.user_id} | items.value_columns(item.value) for item in stored.items],
@@ -282,7 +260,7 @@ def import_user(stored: StoredUser) -> Steps[None]:
 
 
 def list_users(*, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
-    """The users behind `after`, in their order, of whom notes, active sessions or items are kept."""
+    """The users behind `after`, in their order, of whom entries, active sessions or items are kept."""
     yield from user_rows.name_all_users()
     rows = yield Query("list_users", {"after": after, "limit": limit})
     return tuple(row[0] for row in rows)

@@ -47,7 +47,7 @@ VALUES (:group_id, :conversation_id, :seq, :message_id, :role, :visibility, :aut
 SELECT user_id FROM (
     SELECT user_id FROM active_sessions WHERE user_id > :after
     UNION
-    SELECT user_id FROM long_term_notes WHERE user_id > :after
+    SELECT user_id FROM entries WHERE user_id > :after
     UNION
     SELECT user_id FROM items WHERE user_id > :after) AS users
 ORDER BY user_id

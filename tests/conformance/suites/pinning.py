@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.errors import InvalidInputError, LimitExceededError, SessionNotFoundError
+from reactor_memory.features.entries.operations import recount as recount_entries
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.models import Message, Pin
@@ -246,9 +247,7 @@ class Pins:
         await append_messages(store, "s", numbered(3))
         await keep(store, "s", pin_of(1), pin_of(2, "of a fact", fact=FACT, tokens=5))
         assert (
-            await recount(
-                store.database, "doubling", lambda message: 2 * len(message.content), also=[pin_operations.recount_pins]
-            )
+            await recount(store.database, "doubling", lambda message: 2 * len(message.content), also=[recount_entries])
             == 3
         )
         pins = await store.database.read(pin_operations.read_pins, "s", None)

@@ -18,6 +18,7 @@ from reactor_memory.errors import (
     SessionNotFoundError,
     SessionOwnershipError,
 )
+from reactor_memory.features.entries.operations import recount as recount_entries
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.recounting.recounting import recount
 from reactor_memory.features.tiers import operations as range_summaries
@@ -247,7 +248,7 @@ class Standing:
             store.database,
             "doubling",
             lambda message: 2 * len(message.content),
-            also=[range_summaries.recount_range_summaries],
+            also=[recount_entries],
         )
         (summary,) = await store.database.read(range_summaries.read_range_summaries, "s", None)
         assert (summary.token_count, summary.tokenizer) == (2 * len("text of a"), "doubling")

@@ -182,7 +182,7 @@ class Copies:
         (stored,) = await target.database.read(transfer.export_group, "s")
         assert (stored.session.owner_id, stored.session.last_seq, stored.session.deleted_at) == ("u", 3, 5_000)
         assert (
-            stored.pins,
+            stored.entries,
             stored.importing,
             await target.database.read(transfer.export_messages, "s", after=0, limit=9),
         ) == ((), False, ())
@@ -316,10 +316,10 @@ class UserCopies:
         await note(target, "v", "my own")
         await target.database.write(active_rows.switch_active, "u", "agent", expected="s1", new="mine", now=2_000)
         assert (await copier(store, target).copy(ignore)).notes_copied == 2
-        assert (await target.database.read(transfer.export_user, "u")).notes == (
+        assert (await target.database.read(transfer.export_user, "u")).entries == (
             await store.database.read(transfer.export_user, "u")
-        ).notes
-        assert [each.text for each in (await target.database.read(transfer.export_user, "v")).notes] == [
+        ).entries
+        assert [each.text for each in (await target.database.read(transfer.export_user, "v")).entries] == [
             "one",
             "my own",
         ]

@@ -14,6 +14,11 @@ from reactor_memory.features.notes.models import Notes
 from tests.features.erasure.test_late_leases import waiting
 from tests.scenes.stores import postgres_store
 
+LATE = """\
+INSERT INTO entries (group_id, conversation_id, user_id, kind, name, version, place, start_seq, end_seq, author,
+                     created_at, text)
+VALUES ('u', '', 'u', 'notes', 'a', 2, 0, 0, 0, 'a', 1, 'secret again')"""
+
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
 
@@ -30,7 +35,7 @@ async def test_they_go_too(postgres_dsn: str) -> None:
         transaction = writer.transaction()
         await transaction.start()
         await writer.execute("SELECT set_config('reactor_memory.user_id', 'u', true)")
-        await writer.execute("INSERT INTO long_term_notes VALUES ('u', 'a', 2, 'secret again', 'a', 1)")
+        await writer.execute(LATE)
         forgotten: list[int] = []
 
         async def forget() -> None:

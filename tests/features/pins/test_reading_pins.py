@@ -8,7 +8,7 @@ from reactor_memory.models.requests import ContextQuery, ContextRows
 from reactor_memory.wiring.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)
-PIN = (1, 1, None, None, "user", "text", "hash", 1, "tokenizer", 1)
+PIN = (1, 1, "user", "text", '{"sha256":"hash"}', 1, "tokenizer", 1)
 NO_PIN = (None,) * len(PIN)
 
 
@@ -44,4 +44,4 @@ def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
 
 def test_every_load_of_postgres_has_the_pins_in_its_statement() -> None:
     for name in ("read_newest_context", "read_context", "read_context_of_fork"):
-        assert QUERIES.postgres[name].text.count("FROM pins") == 1
+        assert QUERIES.postgres[name].text.count("FROM entries AS pin") == 1
