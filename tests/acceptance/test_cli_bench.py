@@ -26,6 +26,7 @@ def results_of(path: Path) -> list[dict[str, Any]]:
     return json.loads(path.read_bytes())["results"]
 
 
+@pytest.mark.slow
 def test_every_work_is_in_table_in_file_and_on_page(run: Run, folder: Path) -> None:
     shown = run("bench", *QUICK, "--json", "out.json", "--html", "out.html")
     assert (shown.code, shown.err) == (0, "")

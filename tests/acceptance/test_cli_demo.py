@@ -41,6 +41,16 @@ def value(run: Run, kept: dict[str, str]) -> dict[str, Any]:
     return json.loads(kept["value"])
 
 
+@pytest.fixture
+def page(run: Run, folder: Path, kept: dict[str, str]) -> str:
+    if "page" not in kept:
+        shown = run("demo")
+        assert (shown.code, shown.err) == (0, "")
+        assert list(folder.iterdir()) == [], "it leaves nothing behind"
+        kept["page"] = shown.out
+    return kept["page"]
+
+
 def test_the_sample_is_small_and_comes_with_its_licence() -> None:
     assert SAMPLE.stat().st_size < 100_000
     assert len(sample_lines()) == 3
@@ -85,18 +95,15 @@ def test_what_holds_detail_stands_in_the_context_with_the_answer(value: dict[str
         assert detail["answer"].strip().casefold() in detail["shown_as"].casefold()
 
 
-def test_the_page_fits_and_shows_the_context_and_the_verdict(run: Run) -> None:
-    shown = run("demo")
-    assert (shown.code, shown.err) == (0, "")
-    lines = shown.out.splitlines()
-    assert max(map(len, lines)) <= 100
-    assert "\x1b" not in shown.out
+def test_the_page_fits_and_shows_the_context_and_the_verdict(page: str) -> None:
+    assert max(map(len, page.splitlines())) <= 100
+    assert "\x1b" not in page
     for text in ("Conversation Facts:", "next to take-last", "rescued: ", "verified: none of the ", "reactor-memory"):
-        assert text in shown.out
+        assert text in page
 
 
-def test_the_exact_context_is_on_the_page(run: Run, value: dict[str, Any]) -> None:
-    squeezed = "".join(run("demo").out.split())
+def test_the_exact_context_is_on_the_page(page: str, value: dict[str, Any]) -> None:
+    squeezed = "".join(page.split())
     for message in value["context"]["messages"]:
         for line in message["content"].split("\n"):
             assert "".join(line.split()) in squeezed
@@ -154,8 +161,8 @@ def is_last(text: str, line: str) -> bool:
     return text.startswith(f"{line}narrative")
 
 
-def test_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, value: dict[str, Any]) -> None:
-    assert value["follow"] == [line.strip() for line in run("demo").out.splitlines()[-2:]]
+def test_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, page: str, value: dict[str, Any]) -> None:
+    assert value["follow"] == [line.strip() for line in page.splitlines()[-2:]]
     again, asked = value["follow"]
     assert run(*shlex.split(again)[1:]).code == 0
     shown = run(*shlex.split(asked)[1:])
@@ -187,11 +194,6 @@ def test_detail_that_is_called_rescued_by_mistake_is_found_out(run: Run, monkeyp
     assert re.fullmatch(r"error: \d+ details called rescued are in take-last's context\n", shown.err)
     assert "not true: " in shown.out
     assert "verified" not in shown.out
-
-
-def test_it_leaves_nothing_behind(run: Run, folder: Path) -> None:
-    run("demo")
-    assert list(folder.iterdir()) == []
 
 
 def test_a_named_store_is_kept_and_may_be_used_again(run: Run) -> None:
@@ -234,6 +236,7 @@ def test_settings_of_the_environment_do_not_spoil_it(run: Run, monkeypatch: pyte
     assert run("demo", "--json").json["rescued"] > 20
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_process_of_its_own(start: Start) -> None:
     process = start("demo")
     out, err = process.communicate(timeout=200)

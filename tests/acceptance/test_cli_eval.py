@@ -94,6 +94,7 @@ def test_every_final_context_is_written_for_another_scorer(run: Run, folder: Pat
         assert context["messages"][-1]["content"] == context["probe"]["question"]
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_digests(run: Run, folder: Path, file: Path) -> None:
     digests: list[list[str]] = []
     for name in ("a.json", "b.json"):
@@ -118,7 +119,7 @@ def test_without_a_store_nothing_is_left_behind(run: Run, folder: Path, file: Pa
 
 def test_a_session_without_probes_has_no_survival(run: Run, folder: Path) -> None:
     path = write_sessions(folder / "f.jsonl", {"s1": small_talk(30)})
-    shown = run("eval", path, "--budgets", "200", "--json", "out.json")
+    shown = run("eval", path, "--budgets", "200", "--variants", "tools", "--questions", "off", "--json", "out.json")
     assert shown.code == 0
     results = json.loads((folder / "out.json").read_bytes())["results"]
     assert {result["survival"] for result in results} == {None}
@@ -260,6 +261,7 @@ def test_no_value_from_before_its_correction_passes_for_current(run: Run) -> Non
     assert run("eval", "--generate", 1, "--seed", 404, *options).code == 0
 
 
+@pytest.mark.slow
 def test_generated_sessions_are_only_written_with_out(run: Run, folder: Path) -> None:
     assert run("eval", "--generate", 2, "--out", "made.jsonl") == (0, "", "")
     first, second = lines_of(folder / "made.jsonl")

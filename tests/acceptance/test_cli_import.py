@@ -265,6 +265,7 @@ def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start,
     assert exported(run, "s7", "--store", database) == small_talk(230)
 
 
+@pytest.mark.slow
 def test_two_imports_at_once_store_everything_once(run: Run, start: Start, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"

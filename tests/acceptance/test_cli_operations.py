@@ -274,6 +274,7 @@ def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, emp
 # -- worker ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_worker_does_what_is_due(run: Run, folder: Path) -> None:
     run("import", SAMPLE, "--no-memory")
     assert covered(folder) == {}
@@ -294,7 +295,7 @@ def test_a_worker_works_also_where_saving_processes_do_not(
     assert covered(folder)["s1"] > 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_worker_ends_when_it_is_told_to(run: Run, start: Start, folder: Path, number: signal.Signals) -> None:
     process = start("worker")
     assert process.stderr is not None

@@ -8,7 +8,6 @@ import os
 import pty
 import shutil
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -177,20 +176,16 @@ def test_deleting_asks_first(run: Run, talk: None, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("answer", "code", "left"), [(b"n\n", 1, 40), (b"y\n", 0, 0)])
-def test_the_answer_counts(run: Run, talk: None, folder: Path, answer: bytes, code: int, left: int) -> None:
+def test_the_answer_counts(
+    run: Run, talk: None, folder: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, code: int, left: int
+) -> None:
     terminal, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "reactor_memory", "delete", "s1"],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-    )
-    os.write(terminal, answer)
-    _, err = process.communicate(timeout=200)
-    os.close(theirs)
+    with open(theirs, encoding="utf-8") as stdin:  # noqa: PTH123 (a descriptor)
+        monkeypatch.setattr(sys, "stdin", stdin)
+        os.write(terminal, answer)
+        done = run("delete", "s1")
     os.close(terminal)
-    assert (process.returncode, err) == (code, b"Delete s1 (40 messages) and its forks? [y/N]: ")
+    assert (done.code, done.err) == (code, "Delete s1 (40 messages) and its forks? [y/N]: ")
     with closing(sqlite3.connect(folder / "reactor-memory.db")) as database:
         counted = database.execute("SELECT count(*) FROM messages WHERE conversation_id = 's1'").fetchone()
     assert counted == (left,)

@@ -71,6 +71,7 @@ async def test_thirty_long_messages(container: ServiceContainer) -> None:
 
 
 @each_row("word", ["word ", "a", "zz1.", "\n", "1-", "漢"])
+@pytest.mark.slow
 async def test_a_message_of_repeated_words_of_a_megabyte(container: ServiceContainer, word: str) -> None:
     manager = container.conversation_manager()
     await manager.save_history("first", [Message.user("Hello")])
@@ -157,7 +158,8 @@ def lengthen(path: Path) -> None:
         connection.execute("UPDATE conversations SET last_seq = 100000")
 
 
-@pytest.mark.parametrize("clear", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.slow
 async def test_100_000_messages_that_are_archived_and_restored(
     filed: tuple[ServiceContainer, Path], *, clear: bool
 ) -> None:
@@ -171,6 +173,7 @@ async def test_100_000_messages_that_are_archived_and_restored(
     assert (archived.message_count, restored) == (99_990, 99_990)
 
 
+@pytest.mark.slow
 async def test_a_session_of_100_000_messages(filed: tuple[ServiceContainer, Path]) -> None:
     container, path = filed
     lengthen(path)

@@ -70,6 +70,7 @@ def test_every_named_test_exists(name: str) -> None:
     assert isfunction(function_of(name))
 
 
+@pytest.mark.slow
 def test_tests_that_remarks_name_stand_beside_those_of_their_row() -> None:
     for row in rows():
         for name in re.findall(r"`(test_\w+)`", row.remark):

@@ -97,6 +97,7 @@ def given_and_expected() -> dict[str, tuple[Any, str, int, list[str]]]:
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_what_an_sdk_gives_is_an_answer() -> None:
     async with open_memory("memory://") as memory:
         for name, (given, content, parts, calls) in given_and_expected().items():

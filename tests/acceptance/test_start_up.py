@@ -70,6 +70,7 @@ async def test_turn_on_file_imports_nothing_that_it_does_not_use(tmp_path: Path)
     assert not {*UNUSED} & {*loaded}
 
 
+@pytest.mark.slow
 async def test_two_threads_import_and_open_at_once(tmp_path: Path) -> None:
     for name in ("one.db", "two.db"):
         await load_once(tmp_path / name, save=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -322,13 +323,19 @@ WITH_A_FRAMEWORK = {"langchain_agent.py", "langgraph_store.py", "mcp_client.py",
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name in WITH_A_FRAMEWORK else [])
-        for name in sorted({path.name for path in EXAMPLES.glob("*.py")} - {"service_agent.py"})
-    ],
+    "name", sorted({path.name for path in EXAMPLES.glob("*.py")} - WITH_A_FRAMEWORK - {"service_agent.py"})
 )
-def test_the_examples_run_offline(name: str, tmp_path: Path) -> None:
+def test_the_examples_run_offline(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(WITH_A_FRAMEWORK))
+def test_the_examples_with_a_framework_run_offline(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name)],
         cwd=tmp_path,

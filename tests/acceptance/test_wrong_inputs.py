@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -81,15 +82,24 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test leaves its store to the others."""
+    return tmp_path_factory.mktemp("stored") / "reactor-memory.db"
+
+
 @pytest.fixture
-def filled(run: Run, folder: Path) -> Run:
+def filled(run: Run, folder: Path, stored: Path) -> Run:
     line = '{"id": "trip", "messages": [' + ", ".join(['{"role": "user", "content": "Hello"}'] * 4) + "]}\n"
     (folder / "trip.jsonl").write_text(line)
     (folder / "there.jsonl").write_text("kept")
     (folder / "wrong.txt").write_text("Hello")
     (folder / "empty.jsonl").write_text("\n")
     (folder / "folder").mkdir()
-    assert run("import", "trip.jsonl").code == 0
+    if not stored.exists():
+        assert run("import", "trip.jsonl").code == 0
+        shutil.copy("reactor-memory.db", stored)
+    shutil.copy(stored, "reactor-memory.db")
     return run
 
 

@@ -103,6 +103,7 @@ async def test_one_question_asks_for_all_kinds(monkeypatch: pytest.MonkeyPatch) 
     assert set(asked) == {(SUMMARIZE, INDEX_SEARCH, ERASE, FORGET, ERASE_USER, SCRUB)}
 
 
+@pytest.mark.slow
 async def test_once_finds_more_than_is_found_at_a_time() -> None:
     async with polling(FakeClock(), scripted(), poll_seconds=3600) as container:
         for number in range(120):

@@ -65,11 +65,10 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServiceP
 
 
 @pytest.fixture(scope="module", params=["in this process", "over a socket"])
-async def clients(
-    request: pytest.FixtureRequest, running: RunningService, process: tuple[ServiceProcess, str]
-) -> AsyncIterator[Clients]:
+async def clients(request: pytest.FixtureRequest, running: RunningService) -> AsyncIterator[Clients]:
     if request.param == "over a socket":
-        address, key = process[0].address, process[1]
+        process, key = request.getfixturevalue("process")
+        address = process.address
         tokens, transport = [token_of(name) for name in ("ann", "ben")], None
     else:
         address, key = "http://memory.test", await running.key("assistant")

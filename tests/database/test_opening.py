@@ -44,6 +44,7 @@ anyio.run(main, sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_8_processes_open_a_new_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     processes = [

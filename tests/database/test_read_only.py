@@ -178,6 +178,7 @@ def check_told(told: dict[str, Any]) -> None:
     assert "rights on the file" in output
 
 
+@pytest.mark.slow
 async def test_a_disk_that_is_mounted_for_reading(tmp_path: Path) -> None:
     folder = tmp_path / "mount"
     folder.mkdir()

@@ -481,6 +481,7 @@ class TestTwoProcesses:
         assert rows_in(path, "SELECT COUNT(*), MIN(seq), MAX(seq) FROM messages") == [(240, 1, 240)]
         assert rows_in(path, "SELECT last_seq FROM conversations") == [(240,)]
 
+    @pytest.mark.slow
     async def test_what_was_acknowledged_survives_a_kill(self, tmp_path: Path) -> None:
         path = tmp_path / "memory.db"
         acknowledged: set[str] = set()

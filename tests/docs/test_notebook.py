@@ -24,6 +24,7 @@ async def shown(source: str, names: dict[str, Any]) -> Any:
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_the_notebook_runs_and_keeps_the_first_turn(capsys: pytest.CaptureFixture[str]) -> None:
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     assert all(not cell.get("outputs") for cell in cells)

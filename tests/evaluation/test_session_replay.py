@@ -76,7 +76,9 @@ async def replayed(
     "strategy",
     ["hierarchical", pytest.param("full", marks=pytest.mark.slow), pytest.param("rolling", marks=pytest.mark.slow)],
 )
-@pytest.mark.parametrize("questions", ["message", "query", "off"])
+@pytest.mark.parametrize(
+    "questions", ["query", pytest.param("message", marks=pytest.mark.slow), pytest.param("off", marks=pytest.mark.slow)]
+)
 async def test_delays_in_the_background_change_no_byte(
     settings_of: Callable[[str], Settings], questions: Questions, strategy: str
 ) -> None:
@@ -154,6 +156,7 @@ async def test_a_replay_is_priced_by_the_table_of_the_settings(settings_of: Call
 
 
 @pytest.mark.postgres
+@pytest.mark.slow
 async def test_every_database_gives_the_same_bytes(settings_of: Callable[[str], Settings], postgres_dsn: str) -> None:
     here = await replayed(settings_of("hierarchical"), "query")
     for url in (postgres_dsn, "memory://"):

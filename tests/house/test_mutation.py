@@ -126,6 +126,7 @@ def test_row_has_a_guard_a_place_tests_and_one_change() -> None:
             mutant_of(dict.fromkeys(keys.split(), ""))
 
 
+@pytest.mark.slow
 def test_the_place_of_every_mutant_is_found() -> None:
     for mutant in read(ROOT / "tests" / "house" / "mutants.toml"):
         file, text = mutated(mutant, ROOT)

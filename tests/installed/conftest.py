@@ -33,11 +33,11 @@ def build_wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Pa
 
 @pytest.fixture(scope="session")
 def install(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Unpack a wheel as pip does, without its dependencies; the folder to import from."""
+    """Install a wheel without its dependencies; the folder to import from."""
 
     def unpack(wheel: Path) -> Path:
         folder = tmp_path_factory.mktemp("site")
-        _python("pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile", "--target", folder, wheel)
+        _python("uv", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", folder, wheel)
         return folder
 
     return unpack

@@ -6,6 +6,7 @@ import time
 import unicodedata
 from hashlib import sha256
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,7 @@ def test_what_no_text_holds_is_tried_as_a_beginning() -> None:
     assert beginnings(query_words("ri")[0]) == ()
 
 
+@pytest.mark.slow
 def test_every_version_of_python_gives_the_same_terms() -> None:
     """Their Unicode tables differ."""
     places = (*range(0x3400), *range(0x3400, 0xD800, 97), *range(0xE000, 0x20000), *range(0x20000, 0x110000, 97))

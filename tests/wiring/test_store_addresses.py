@@ -90,6 +90,7 @@ asyncio.run(main())
 
 
 @each_row(("url", "how"), [("memory://", "dropped"), ("sqlite:///a.db", "kept")])
+@pytest.mark.slow
 def test_a_run_that_leaves_a_memory_open_prints_no_traceback(url: str, how: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", LEFT, url, how]
     done = subprocess.run(

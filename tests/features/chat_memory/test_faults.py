@@ -146,7 +146,7 @@ async def test_a_store_that_fails_at_any_call(mode: Mode, retention: str) -> Non
             return
 
 
-@pytest.mark.parametrize("way", ["task", "scope"])
+@pytest.mark.parametrize("way", ["task", pytest.param("scope", marks=pytest.mark.slow)])
 async def test_cancelled_at_any_await(url: str, way: Way) -> None:
     async with chat(url, "delete") as container:
         memory = container.chat_memory()
