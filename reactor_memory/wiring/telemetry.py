@@ -24,7 +24,8 @@ from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.loading import ContextLoader, Loaded, Views
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.features.facts.extractor import Extracted, Extractor
-from reactor_memory.features.recall.recaller import Question, Recaller
+from reactor_memory.features.recall.question import Question
+from reactor_memory.features.recall.recaller import Recaller
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.writer import TierWriter
 from reactor_memory.models import Message, Session

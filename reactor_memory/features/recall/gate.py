@@ -1,6 +1,6 @@
 """Whether a message asks for something that its context does not show: the test of the default recall.
 
-It asks, by a mark, a word or a reference to what was before (`reactor_memory.text.questions`), and an older passage
+It asks, by a mark, a word or a reference to what was before (`reactor_memory.text.asking`), and an older passage
 answers about as well as the best of what is shown; or it names an identifier that nothing shows. Most messages do
 neither, and are told apart before anything is searched. Pure.
 """
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from reactor_memory.features.recall.ranking import matched
 from reactor_memory.models.index_requests import IndexHit
 
-Verdict: TypeAlias = Literal["question", "identifier", "shown already", "weak", "nothing found"]
+Verdict: TypeAlias = Literal["question", "identifier", "shown already", "weak", "nothing found", "no room"]
 """Why a default recall brought something back, or why not."""
 
 FIRES: frozenset[Verdict] = frozenset({"question", "identifier"})
@@ -26,6 +26,7 @@ IN_WORDS: dict[Verdict, str] = {
     "shown already": "recall: nothing, what is shown answers better",
     "weak": "recall: nothing, too little of the message was found",
     "nothing found": "recall: nothing that is not shown was found",
+    "no room": "recall: nothing, no room is free, and what is shown answers about as well",
 }
 
 MAX_CHARACTERS = 4_000
@@ -35,6 +36,11 @@ MAX_IDENTIFIERS = 16
 
 HIDDEN_SHARE = 0.6
 """A passage that is not shown has to score so much of the best one that is."""
+
+MOVING_SHARE = 1.2
+"""The same for what takes from the window, which a prompt cache holds: what comes back without need costs too much
+there (docs/decisions.md).
+"""
 
 MATCHED_SHARE = 0.25
 """How much of the weight of a question the best passage has to hold."""
@@ -110,6 +116,11 @@ def verdict(
     if not best.similarity and matched(best.passage.terms, weights) < MATCHED_SHARE * sum(weights.values()):
         return "weak"
     return "question"
+
+
+def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit]) -> bool:
+    """Whether the window may give way to the `hidden` passages; both are best first."""
+    return not visible or (bool(hidden) and hidden[0].score >= MOVING_SHARE * visible[0].score)
 
 
 def not_shown(words: Iterable[str], shown: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ found, never the load.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -25,22 +25,30 @@ from reactor_memory.features.recall.choice import (
     CLIFF,
     RECALLED,
     answering_first,
-    fitting,
     needed,
     recalled_lines,
     tokens_of,
 )
-from reactor_memory.features.recall.days import named_days
-from reactor_memory.features.recall.gate import FIRES, IN_WORDS, MAX_CHARACTERS, Verdict, identifiers, verdict
+from reactor_memory.features.recall.gate import FIRES, IN_WORDS, Verdict, is_worth_moving, verdict
 from reactor_memory.features.recall.passages import passages_of
+from reactor_memory.features.recall.question import Question, question_of, words_to_find
 from reactor_memory.features.recall.ranking import found_among, joined, rarities, scored
+from reactor_memory.features.recall.room import (
+    DEFAULT_CLIFF,
+    Room,
+    chosen_hits,
+    filled,
+    is_shown,
+    room_of,
+    shown_whole,
+    window_of,
+)
 from reactor_memory.features.redaction import redacted, unredacted
 from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, RecallQuery
 from reactor_memory.models.seq_ranges import Ranges, is_within, joined_ranges, overlaps
-from reactor_memory.text.analyzer import WHOLE, QueryWord, beginnings, query_words, terms
-from reactor_memory.text.asking import asks
+from reactor_memory.text.analyzer import beginnings
 
 if TYPE_CHECKING:
     from reactor_memory.core.loading import Views
@@ -64,16 +72,6 @@ MOST_PASSED_OVER = 32
 are left out of what it finds.
 """
 
-MAX_QUERY_WORDS = 48
-
-DEFAULT_CLIFF = 0.2
-"""As `CLIFF`, for a message that may ask for nothing older: what comes back for it has to be better."""
-
-LEAST_SHARE, LEAST_TOKENS = 0.15, 120
-"""What a message that asks may take from the window: a share of the budget, and at least room for a passage. Beyond it,
-only what nothing stands in is taken: each turn that leaves the window early costs a cached prefix (docs/decisions.md).
-"""
-
 BY_QUERY = "recall: brought back for the query"
 
 
@@ -93,26 +91,6 @@ class RecallOptions(Value, frozen=True, kw_only=True):
     query_memory_share: float = 0.25
     overhead: int = 4
     seconds: float = 3.0
-
-
-class Question(Value, frozen=True, kw_only=True):
-    """What to look for. `asks`: the message is a question; `named`: its identifiers, each with the names of its words.
-    `is_explicit`: the caller asks.
-    """
-
-    text: str
-    words: Sequence[QueryWord]
-    asks: bool = True
-    named: dict[str, tuple[str, ...]] = {}
-    is_explicit: bool = False
-
-
-class Room(NamedTuple):
-    """`most`: tokens that recall may take. `free`: of these what nothing stands in. `memory`: what memory gives up."""
-
-    most: int
-    free: int
-    memory: int
 
 
 class Choice(NamedTuple):
@@ -169,13 +147,16 @@ class Recaller:
                 bring = partial(self._with_chosen, question, findings, session, user_id, withheld)
                 base, choice = draft, self._chosen(question, findings, draft, context)
                 recalled = await bring(base, choice)
+                left: Sequence[Message] = ()
                 if recalled.window_gives and not question.is_explicit:
                     moved = await views.moved(recalled.window_gives)
                     if moved is not None:
                         base, context = moved, await views.context(moved)
-                        choice = self._chosen(question, findings, base, context)
+                        left = _left_by(draft, moved, withheld)
+                        choice = self._chosen(question, findings, base, context, left=left)
                         recalled = await bring(base, choice)
-                again = self._chosen(question, findings, base, context, await _gone(context, recalled, views))
+                gone = await _gone(context, recalled, views)
+                again = self._chosen(question, findings, base, context, gone, left=left)
                 return recalled if again.hits == choice.hits else await bring(base, again)
         except Exception as error:  # an index is anybody's code, and a load does without it
             log.warning("nothing recalled", extra={"session_id": session.session_id, "reason": type(error).__name__})
@@ -204,19 +185,24 @@ class Recaller:
         draft: Draft,
         context: Context,
         gone: frozenset[int] = frozenset(),
+        *,
+        left: Sequence[Message] = (),
     ) -> Choice:
-        """What comes back beside `context`. Messages that are `gone` leave it for that, and count as hidden."""
+        """What comes back beside `context`. Messages that are `gone` leave it for that, and count as hidden; of those
+        that `left` already, so many come back as there is room for.
+        """
         shown = shown_whole(context)
-        why = BY_QUERY
+        why, may_take = BY_QUERY, True
         if not question.is_explicit and self._options.default != "always":
-            decided = decide(question, findings, rarities(findings), shown, texts_of(context, draft))
+            decided, may_take = decide(question, findings, rarities(findings), shown, texts_of(context, draft))
             why = IN_WORDS[decided]
             if decided not in FIRES:
                 return Choice((), why)
-        room = self._room(question, context)
+        room = self._room(question, context, may_take=may_take)
         cliff = CLIFF if question.is_explicit else DEFAULT_CLIFF
         hits = chosen_hits(findings.found, shown - gone, context, room, cliff=cliff, count=self._cost)
-        return Choice(hits, why if hits else IN_WORDS["nothing found"], room)
+        hits = filled(hits, findings.found, left, shown, room)
+        return Choice(hits, why if hits else IN_WORDS["nothing found" if may_take else "no room"], room)
 
     async def _with_chosen(
         self,
@@ -232,9 +218,9 @@ class Recaller:
             return with_remark(draft, choice.why)
         messages = await self._messages.read_ranges(session.session_id, user_id, joined_ranges(needed(choice.hits)))
         if is_short(messages):
-            lines, tokens = self._written(choice.hits, messages, withheld)
+            lines, tokens = self._written(choice, messages, withheld)
         else:
-            lines, tokens = await anyio.to_thread.run_sync(self._written, choice.hits, messages, withheld)
+            lines, tokens = await anyio.to_thread.run_sync(self._written, choice, messages, withheld)
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
         for block in draft.blocks_at("memory") if question.is_explicit or choice.room.memory else ():
@@ -244,14 +230,20 @@ class Recaller:
         return with_remark(replace(draft, memory_gives=choice.room.memory, window_gives=window_gives), choice.why)
 
     def _written(
-        self, chosen: Sequence[IndexHit], messages: Sequence[Message], withheld: Withheld
+        self, choice: Choice, messages: Sequence[Message], withheld: Withheld
     ) -> tuple[tuple[BlockLine, ...], int]:
-        """The lines, and what their block costs as a message."""
-        lines = tellable(recalled_lines(chosen, messages), withheld)
-        text = block_text(RECALLED, [line.text for line in lines])
-        return lines, self._counter.of_text(text) + self._options.overhead
+        """The lines, and what their block costs as a message. What was to fit into the free room does so."""
+        hits, room = choice.hits, choice.room
+        most = room.free if tokens_of(hits) <= room.free else room.most
+        while True:
+            lines = tellable(recalled_lines(hits, messages), withheld)
+            text = block_text(RECALLED, [line.text for line in lines])
+            tokens = self._counter.of_text(text) + self._options.overhead
+            if tokens <= most or len(hits) <= 1:
+                return lines, tokens
+            hits = hits[:-1]
 
-    def _room(self, question: Question, context: Context) -> Room:
+    def _room(self, question: Question, context: Context, *, may_take: bool) -> Room:
         """What recall may take: a share of what the memory and the current turn leave, beside the newest turns."""
         report, budget = context.report, context.report.budget
         places = {frame.part: frame.place for frame in report.frames}
@@ -269,6 +261,7 @@ class Recaller:
             others=others,
             share=options.query_share if question.is_explicit else options.share,
             is_explicit=question.is_explicit,
+            may_take=may_take,
         )
 
     async def _findings(
@@ -317,53 +310,8 @@ class Recaller:
         return self._counter.of(message) + self._options.overhead
 
 
-def room_of(
-    *, budget: int, free: int, memory: int, spare: int, newest: int, others: int, share: float, is_explicit: bool
-) -> Room:
-    """What recall may take of a budget in tokens. Of the `memory`, `spare` tokens may go; the `newest` turns stay, and
-    so do the `others`: what neither is memory nor stands in the window.
-    """
-    gives, least = spare, max(LEAST_TOKENS, int(LEAST_SHARE * budget))
-    beside_newest = budget - others - memory - newest
-    if not is_explicit:
-        # memory stands where prompt caches begin: it gives way only where nothing else can, and to two passages
-        is_squeezed = beside_newest < LEAST_TOKENS and least >= 2 * LEAST_TOKENS
-        gives = min(spare, max(0, least - beside_newest)) if is_squeezed else 0
-    most = max(0, min(int(share * (budget - others - memory + gives)), beside_newest + gives))
-    return Room(most=most if is_explicit else min(most, max(free, least)), free=free + gives, memory=gives)
-
-
 def _limit_of(budget: int) -> int:
     return min(MOST_FOUND, max(LEAST_FOUND, budget // TOKENS_OF_FOUND))
-
-
-def question_of(query: str | None, current: Sequence[Message], default: str = "question") -> Question | None:
-    """What a load asks for: its explicit `query`; without one (None) the message to come, if it asks or names an
-    identifier; None if there is nothing to ask.
-    """
-    if query is not None:
-        return Question(text=query, words=words_to_find(query), is_explicit=True) if query.strip() else None
-    text = "\n".join(message.content for message in current if message.role == "user")
-    if default == "off" or not text.strip():
-        return None
-    named = {word: its_names for word in identifiers(text) if (its_names := _names_of(word))}
-    is_question = default == "always" or asks(text)
-    if not is_question and not named:
-        return None
-    return Question(text=text[:MAX_CHARACTERS], words=words_to_find(text), asks=is_question, named=named)
-
-
-def _names_of(identifier: str) -> tuple[str, ...]:
-    """The words that an identifier stands under: its whole form, or all of it if it has none."""
-    names = [word.terms[0] for word in query_words(identifier)]
-    return tuple([name for name in names if name.startswith(WHOLE)] or names)
-
-
-def words_to_find(text: str) -> list[QueryWord]:
-    """The words to search for: those of days and those that mean something."""
-    text = text[:MAX_CHARACTERS]
-    days = [QueryWord((term,)) for term in dict.fromkeys(terms(named_days(text)))]
-    return [*days, *query_words(text)][:MAX_QUERY_WORDS]
 
 
 def without(answer: IndexAnswer, withheld: Ranges) -> IndexAnswer:
@@ -384,16 +332,11 @@ def with_remark(draft: Draft, remark: str) -> Draft:
     return replace(draft, remarks=(*draft.remarks, remark))
 
 
-def window_of(context: Context) -> list[Message]:
-    return [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
-
-
-def shown_whole(context: Context) -> frozenset[int]:
-    """The messages of the log that `context` shows as they are."""
-    shown = {message.seq for message in context.messages if message.seq is not None}
-    for entry in context.report.clamped:
-        shown.difference_update(range(entry.first, entry.last + 1))
-    return frozenset(shown)
+def _left_by(draft: Draft, moved: Draft, withheld: Withheld) -> Sequence[Message]:
+    """The messages of the window of `draft` that the `moved` one begins behind, without what is withheld."""
+    start = moved.window[0].seq or 0 if moved.window else 0
+    left = [message for message in draft.window if (message.seq or 0) < start]
+    return [message for message in left if not is_within(message.seq or 0, withheld.ranges)]
 
 
 async def _gone(context: Context, recalled: Draft, views: Views) -> frozenset[int]:
@@ -401,11 +344,6 @@ async def _gone(context: Context, recalled: Draft, views: Views) -> frozenset[in
     if not recalled.window_gives:
         return frozenset()
     return shown_whole(context) - shown_whole(await views.context(recalled))
-
-
-def is_shown(hit: IndexHit, shown: frozenset[int]) -> bool:
-    seq, last = hit.passage.seq, hit.passage.end_seq
-    return seq in shown and (seq == last or shown.issuperset(range(seq + 1, last + 1)))
 
 
 def texts_of(context: Context, draft: Draft) -> Iterator[str]:
@@ -416,50 +354,29 @@ def texts_of(context: Context, draft: Draft) -> Iterator[str]:
             yield from (str(call.arguments) for call in message.tool_calls)
 
 
+class Decision(NamedTuple):
+    """The verdict of the gate, and whether the window may give way for what comes back."""
+
+    verdict: Verdict
+    may_take: bool = False
+
+
 def decide(
     question: Question,
     findings: IndexAnswer,
     weights: Mapping[str, float],
     shown: frozenset[int],
     texts: Iterable[str],
-) -> Verdict:
-    """The verdict of the gate. The messages `shown` are shown as they are, among the `texts`."""
+) -> Decision:
+    """Whether the gate lets anything back. The messages `shown` are shown as they are, among the `texts`."""
     hidden: list[IndexHit] = []
     visible: list[IndexHit] = []
     for hit in findings.found:
         (visible if is_shown(hit, shown) else hidden).append(hit)
-    return verdict(
+    decided = verdict(
         asks=question.asks, named=question.named, hidden=hidden, visible=visible, shown=texts, weights=weights
     )
-
-
-def chosen_hits(
-    found: Sequence[IndexHit],
-    shown: frozenset[int],
-    context: Context,
-    room: Room,
-    *,
-    cliff: float,
-    count: Callable[[Message], int],
-) -> list[IndexHit]:
-    """The passages that come back. What has to leave the window for them competes for the same room."""
-    hidden = [hit for hit in found if not is_shown(hit, shown)]
-    chosen = fitting(hidden, room.most, cliff=cliff)
-    excess = tokens_of(chosen) - room.free
-    if excess <= 0:
-        return chosen
-    staying = shown - leaving(window_of(context), excess, context.report.budget, count)
-    return fitting([hit for hit in found if not is_shown(hit, staying)], room.most, cliff=cliff)
-
-
-def leaving(window: Sequence[Message], excess: int, budget: int, count: Callable[[Message], int]) -> frozenset[int]:
-    """The oldest turns of the window that make room for `excess` tokens; never the newest ones."""
-    newest = kept_start(window, len(window), budget, count)
-    end = 0
-    while end < newest and (excess > 0 or window[end].role != "user"):
-        excess -= count(window[end])
-        end += 1
-    return frozenset(message.seq or 0 for message in window[:end])
+    return Decision(decided, decided == "identifier" or is_worth_moving(hidden, visible))
 
 
 def is_short(messages: Sequence[Message]) -> bool:

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.features.recall.gate import MAX_IDENTIFIERS, Verdict, identifiers, not_shown, verdict
+from reactor_memory.features.recall.gate import (
+    MAX_IDENTIFIERS,
+    Verdict,
+    identifiers,
+    is_worth_moving,
+    not_shown,
+    verdict,
+)
 from reactor_memory.models.index_requests import IndexHit, Passage
 
 
@@ -33,6 +40,13 @@ def test_a_question_is_answered_by_what_is_about_as_good() -> None:
     assert decided([hit(5, "floor")], [hit(8, "floor")]) == "question"
     assert decided([hit(5, "floor")], [hit(9, "floor")]) == "shown already"
     assert decided([]) == "nothing found"
+
+
+def test_the_window_gives_way_to_what_answers_better() -> None:
+    assert is_worth_moving([hit(6, "floor")], [hit(5, "floor")])
+    assert not is_worth_moving([hit(5.9, "floor")], [hit(5, "floor")])
+    assert is_worth_moving([hit(1, "floor")], [])
+    assert not is_worth_moving([], [hit(5, "floor")])
 
 
 def test_too_little_of_a_question_is_no_answer() -> None:

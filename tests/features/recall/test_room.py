@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from reactor_memory.features.recall.recaller import LEAST_SHARE, LEAST_TOKENS, Room, room_of
+from reactor_memory.features.recall.choice import tokens_of
+from reactor_memory.features.recall.room import LEAST_SHARE, LEAST_TOKENS, Room, filled, room_of
+from reactor_memory.models import Message
+from reactor_memory.models.index_requests import IndexHit, Passage
 
 
 def room(**given: Any) -> Room:
@@ -36,3 +39,32 @@ def test_memory_gives_no_way_to_a_single_passage() -> None:
 
 def test_who_asks_for_something_gets_what_memory_can_spare() -> None:
     assert room(is_explicit=True, share=0.9) == Room(most=900, free=400, memory=400)
+
+
+def test_what_answers_no_better_takes_only_what_is_free() -> None:
+    assert room(may_take=False) == Room(most=0, free=0, memory=0)
+    assert room(may_take=False, free=90) == Room(most=90, free=90, memory=0)
+    assert room(may_take=False, newest=1_000) == Room(most=0, free=0, memory=0)
+
+
+def hit(seq: int, score: float, tokens: int = 30) -> IndexHit:
+    return IndexHit(passage=Passage(seq=seq, start=0, end_seq=seq, end=5, tokens=tokens), score=score)
+
+
+def seqs(hits: list[IndexHit]) -> list[int]:
+    return [each.passage.seq for each in hits]
+
+
+BEST, WEAK = hit(3, 9.0), hit(8, 0.4)
+
+
+def test_free_room_is_filled_with_what_answers_less_and_what_left() -> None:
+    left = [Message.user(f"words of message {seq}", seq=seq) for seq in (20, 22, 24)]
+    found, shown = [BEST, hit(30, 5.0), WEAK, hit(22, 0.1)], frozenset({30})
+    assert seqs(filled([BEST], found, left, shown, Room(1_000, 1_000, 0))) == [3, 8, 22, 24, 20]
+    assert seqs(filled([BEST], found, (), shown, Room(1_000, tokens_of([BEST, WEAK]), 0))) == [3, 8]
+
+
+def test_nothing_gives_way_for_what_fills() -> None:
+    assert seqs(filled([BEST], [BEST, WEAK], (), frozenset(), Room(1_000, 60, 0))) == [3]
+    assert seqs(filled([BEST], [BEST, WEAK], (), frozenset(), Room(1_000, 1_000, 950))) == [3]

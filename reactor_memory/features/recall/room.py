@@ -1,0 +1,118 @@
+"""How much of a context recall may take, from what, and with which passages. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.newest_turns import kept_start
+from reactor_memory.features.recall.choice import FRAME_TOKENS, fitting, tokens_of
+from reactor_memory.features.recall.passages import pieces
+from reactor_memory.models import Message
+from reactor_memory.models.index_requests import IndexHit
+
+DEFAULT_CLIFF = 0.2
+"""As `CLIFF`, for a message that may ask for nothing older: what comes back for it has to be better."""
+
+LEAST_SHARE, LEAST_TOKENS = 0.15, 120
+"""What a message that asks may take from the window: a share of the budget, and at least room for a passage. Beyond it,
+only what nothing stands in is taken: each turn that leaves the window early costs a cached prefix (docs/decisions.md).
+"""
+
+
+class Room(NamedTuple):
+    """`most`: tokens that recall may take. `free`: of these what nothing stands in. `memory`: what memory gives up."""
+
+    most: int
+    free: int
+    memory: int
+
+
+def room_of(
+    *,
+    budget: int,
+    free: int,
+    memory: int,
+    spare: int,
+    newest: int,
+    others: int,
+    share: float,
+    is_explicit: bool,
+    may_take: bool = True,
+) -> Room:
+    """What recall may take of a budget in tokens. Of the `memory`, `spare` tokens may go; the `newest` turns stay, and
+    so do the `others`: what neither is memory nor stands in the window. Without `may_take`, only what is free.
+    """
+    gives, least = spare, max(LEAST_TOKENS, int(LEAST_SHARE * budget)) if may_take else 0
+    beside_newest = budget - others - memory - newest
+    if not is_explicit:
+        # memory stands where prompt caches begin: it gives way only where nothing else can, and to two passages
+        is_squeezed = beside_newest < LEAST_TOKENS and least >= 2 * LEAST_TOKENS
+        gives = min(spare, max(0, least - beside_newest)) if is_squeezed else 0
+    most = max(0, min(int(share * (budget - others - memory + gives)), beside_newest + gives))
+    return Room(most=most if is_explicit else min(most, max(free, least)), free=free + gives, memory=gives)
+
+
+def window_of(context: Context) -> list[Message]:
+    return [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
+
+
+def shown_whole(context: Context) -> frozenset[int]:
+    """The messages of the log that `context` shows as they are."""
+    shown = {message.seq for message in context.messages if message.seq is not None}
+    for entry in context.report.clamped:
+        shown.difference_update(range(entry.first, entry.last + 1))
+    return frozenset(shown)
+
+
+def is_shown(hit: IndexHit, shown: frozenset[int]) -> bool:
+    seq, last = hit.passage.seq, hit.passage.end_seq
+    return seq in shown and (seq == last or shown.issuperset(range(seq + 1, last + 1)))
+
+
+def chosen_hits(
+    found: Sequence[IndexHit],
+    shown: frozenset[int],
+    context: Context,
+    room: Room,
+    *,
+    cliff: float,
+    count: Callable[[Message], int],
+) -> list[IndexHit]:
+    """The passages that come back. What has to leave the window for them competes for the same room."""
+    hidden = [hit for hit in found if not is_shown(hit, shown)]
+    chosen = fitting(hidden, room.most, cliff=cliff)
+    excess = tokens_of(chosen) - room.free
+    if excess <= 0:
+        return chosen
+    staying = shown - leaving(window_of(context), excess, context.report.budget, count)
+    return fitting([hit for hit in found if not is_shown(hit, staying)], room.most, cliff=cliff)
+
+
+def filled(
+    chosen: Sequence[IndexHit], found: Sequence[IndexHit], left: Sequence[Message], shown: frozenset[int], room: Room
+) -> list[IndexHit]:
+    """The `chosen` passages, and what else fits into the room that they leave free: what answers less well, then the
+    newest of the messages that `left` the window in this load. Nothing gives way for it.
+    """
+    free = room.free - room.memory - tokens_of(chosen) + (FRAME_TOKENS if chosen else 0)
+    if free <= FRAME_TOKENS:
+        return [*chosen]
+    known = {hit.passage.place for hit in found}
+    others = [
+        IndexHit(passage=each.passage) for each in reversed(list(pieces(left))) if each.passage.place not in known
+    ]
+    taken = {hit.passage.place for hit in chosen}
+    waiting = [hit for hit in (*found, *others) if hit.passage.place not in taken and not is_shown(hit, shown)]
+    return [*chosen, *fitting(waiting, free, cliff=0.0)]
+
+
+def leaving(window: Sequence[Message], excess: int, budget: int, count: Callable[[Message], int]) -> frozenset[int]:
+    """The oldest turns of the window that make room for `excess` tokens; never the newest ones."""
+    newest = kept_start(window, len(window), budget, count)
+    end = 0
+    while end < newest and (excess > 0 or window[end].role != "user"):
+        excess -= count(window[end])
+        end += 1
+    return frozenset(message.seq or 0 for message in window[:end])
