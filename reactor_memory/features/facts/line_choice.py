@@ -94,6 +94,13 @@ def choose(lines: Sequence[BlockLine], room: Room, before: Rank | None = None) -
     return _highest(lines, room._replace(with_detail=room.with_detail - room.slack))
 
 
+def best_within(lines: Sequence[BlockLine], most: int) -> Choice:
+    """The lines of highest rank that take no more than `most` tokens, where all are of one kind. Nested: what fewer
+    tokens show, more tokens show, too.
+    """
+    return _highest(lines, Room(most, most))
+
+
 def _recorded(lines: Sequence[BlockLine]) -> float:
     """How much of what was done is recorded: 0 nothing, 1 as in a session where tools do everything."""
     done = sum(line.tokens for line in lines if SETTLED < line.value < RULED)

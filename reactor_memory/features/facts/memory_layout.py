@@ -12,10 +12,18 @@ from reactor_memory.core.context.blocks import Block, block_text, fit_blocks
 from reactor_memory.core.context.newest_turns import Cut
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
-from reactor_memory.features.facts.line_choice import Choice, Room, choose, newest_lines, settled_tokens, share_out
+from reactor_memory.features.facts.line_choice import (
+    Choice,
+    Room,
+    best_within,
+    choose,
+    newest_lines,
+    settled_tokens,
+    share_out,
+)
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.prose import render_narrative
-from reactor_memory.features.facts.quoting.quotation_lines import kept_longer, without_bare_headings
+from reactor_memory.features.facts.quoting.quotation_lines import joined, kept_longer, without_bare_headings
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, window_beside
@@ -98,7 +106,7 @@ def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: b
     told = render_narrative(summary.narrative, count=request.count_text)
     still = still_said(told, shown)
     form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
-    lines = without_bare_headings([offered[index] for index in chosen.kept])
+    lines = joined(without_bare_headings([offered[index] for index in chosen.kept]))
     facts, narrative = fit_blocks(
         (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
         room,
@@ -138,6 +146,8 @@ class _Selection(NamedTuple):
 
 def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
     """All the room is used: a short narrative, the facts by value, then more of the narrative."""
+    if _is_quoting(facts):
+        return _filled(request, render_facts(facts, count=request.count_text), told, room)
     story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
     cost = _story_cost(story, request)
     form, offered = _roomy(facts, room.most, room.crowd, request)
@@ -149,9 +159,10 @@ def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine]
 def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
     """The lines of the layout before stay as far as they can, and the window has room to grow."""
     before = request.rows.layout
+    if _is_quoting(facts):
+        offered = kept_longer(render_facts(facts, count=request.count_text), before.fact_lines if before else ())
+        return _filled(request, offered, told, room)
     form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
-    if before is not None and all(map(is_quoting, facts)):
-        offered = kept_longer(offered, before.fact_lines)
     shares = share_out(offered, budget=request.limits.budget, most=room.most)
     chosen = choose(
         offered,
@@ -160,6 +171,18 @@ def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLin
     )
     complete = len(chosen.kept) == len(offered)
     return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
+
+
+def _filled(
+    request: PlanRequest, offered: Sequence[BlockLine], told: Sequence[BlockLine], room: _LineRoom
+) -> _Selection:
+    """Lines of quotations beside the little that is told in prose."""
+    story = _short_story(request, told)
+    return _Selection("full", offered, best_within(offered, room.most - _story_cost(story, request)), story)
+
+
+def _is_quoting(facts: Sequence[Fact]) -> bool:
+    return bool(facts) and all(map(is_quoting, facts))
 
 
 def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:

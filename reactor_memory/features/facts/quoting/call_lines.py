@@ -1,14 +1,18 @@
-"""Calls as lines, ``tool: arguments -> what came back``, and calls with the same columns as a table. Pure."""
+"""Calls as lines, ``tool: arguments -> what came back``, and the calls of one tool as a table. Pure.
+
+A line tells what a call was given and what it made; the rest of its result goes on behind it as a line of its own that
+begins with a blank (`more`), so that a small memory has the calls and a large one the details, too.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
-from reactor_memory.features.facts.quoting.links import Change, Linked
+from reactor_memory.features.facts.quoting.links import Linked
 from reactor_memory.features.facts.quoting.log_records import Made, label_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL
 from reactor_memory.models.ledger import Fact
@@ -19,77 +23,143 @@ LEAST_ROWS = 3
 MOST_FIELDS = 4
 """Fields of a result that a line tells; those with digits first."""
 
+MOST_MADE = 2
+"""Ids in a result that stand with the call. A result of so few fields stands with it as a whole."""
+
 OFTEN = 5
 """A line that results of one tool have so often, but for its numbers, says nothing where there are others."""
 
-SEPARATOR, RESULT, THEN, FAILED = "; ", " -> ", " then ", " (failed)"
-ROW = "+ "
+MOSTLY, NEARLY_ALL = 2 / 3, 0.9
+"""The later call that so many rows have, and the values that so many have in common, stand in the title of their table;
+where a row has another value, it says so.
+"""
 
+COLUMN_SHARE = 0.5
+"""An argument of so many rows is a column."""
+
+SEPARATOR, RESULT, THEN, FAILED = "; ", " -> ", " then ", " (failed)"
+ROW, NOTHING = "+ ", "-"
 SHORT_NUMBER = 5
-"""A number of no more digits says little without its label."""
+ID_WORDS = frozenset({"id", "key", "code"})
+LEFT_OUT = "[left out]"
 
 _GRANTED = frozenset({"true", "success", "ok", "succeeded", "successful", "200"})
 
-Columns: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
-
 
 class CallLine(NamedTuple):
-    """A line of a call; with a `title` it is a row of the table under it."""
+    """A line of a call; with a `title` it is a row of the table under it. `more` goes on behind it, `values` is
+    what it says beside names of tools and labels.
+    """
 
     text: str
     facts: tuple[Fact, ...]
     seq: int
     weight: float
     title: str = ""
+    more: str = ""
+    details: tuple[Fact, ...] = ()
+    values: str = ""
+    is_record: bool = False
 
 
 class _Row(NamedTuple):
-    """A call as values with labels: of its arguments, of its result, and what ends the line."""
+    """A call as values with labels: of its arguments, of what it made, of the rest of its result; the lines of its
+    result, its remark, and the later calls about its thing.
+    """
 
     call: Linked[Made]
     given: Sequence[Part]
-    fields: Sequence[Part]
-    end: str
-
-    @property
-    def columns(self) -> Columns:
-        return tuple(part.key for part in self.given), tuple(part.key for part in self.fields)
+    made: Sequence[Part]
+    rest: Sequence[Part]
+    details: tuple[Fact, ...]
+    said: str
+    after: Sequence[str]
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         later = [fact for made in self.call.after for fact in made.facts]
         comment = (self.call.comment.fact,) if self.call.comment else ()
         befores = (change.before for change in self.call.changes)
-        return (*self.call.record.facts, *befores, *self.call.names.values(), *later, *comment)
+        tried = (fact for made in self.call.tried for fact in made.facts)
+        own = (fact for fact in self.call.record.facts if fact not in self.details)
+        return (*own, *befores, *self.call.names.values(), *tried, *later, *comment)
 
 
 def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
     """One line a call. Those of a table come without a place in the log, in its order."""
-    dull = _dull_lines(each.record for each in calls)
-    tables: dict[tuple[str, Columns], list[_Row]] = {}
-    for row in (_row(each, dull) for each in calls):
-        key = (row.call.record.tool, row.columns)
-        tables.setdefault(key, []).append(row)
-    for (tool, columns), rows in tables.items():
-        done = [row for row in rows if not row.call.record.failed]
-        is_table = len(done) >= LEAST_ROWS and sum(map(len, columns)) > 1
+    dull, used = _dull_lines(each.record for each in calls), _used(calls)
+    tools: dict[str, list[_Row]] = {}
+    for row in (_row(each, dull, used) for each in calls):
+        tools.setdefault(row.call.record.tool, []).append(row)
+    for tool, rows in tools.items():
+        ending = _common_ending(rows)
+        is_row = [
+            not row.call.record.failed and len(row.given) > 0 and (ending in row.after or not ending) for row in rows
+        ]
+        done = [row for row, fits in zip(rows, is_row, strict=True) if fits]
+        is_table = len(done) >= LEAST_ROWS
         if is_table:
-            yield from _table(tool, columns, done)
-        yield from (_alone(row) for row in rows if not is_table or row.call.record.failed)
+            yield from _table(tool, done, ending)
+        yield from (_alone(row) for row, fits in zip(rows, is_row, strict=True) if not (is_table and fits))
 
 
-def _row(call: Linked[Made], dull: frozenset[str]) -> _Row:
+def _used(calls: Sequence[Linked[Made]]) -> frozenset[str]:
+    """All values that calls were given."""
+    made = (each for call in calls for each in (call.record, *call.after, *call.tried))
+    return frozenset(fact.value for each in made for fact in each.given)
+
+
+def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row:
     made = call.record
-    changed = {change.fact: change for change in call.changes}
-    given = [
-        _named(_part(fact, changed), call.names.get(fact))
-        for fact in made.given
-        if label_of(fact) or fact.value != made.tool
-    ]
     fields = [fact for fact in made.fields if fact not in call.unchanged and fact.value.casefold() not in _GRANTED]
-    told = [_part(fact, changed) for fact in _telling(fields)]
+    changed = {change.fact for change in call.changes}
+    ids = [fact for fact in fields if fact in changed or _is_id(fact)]
+    first = ids[:MOST_MADE] if made.role == "act" and not made.failed and len(fields) > MOST_MADE else _telling(fields)
+    if made.role == "act" and any(fact.value in used for fact in first):
+        first = [fact for fact in first if fact in changed or fact.value in used or not _is_id(fact)]
+    rest = [fact for fact in _telling(fields) if fact not in first]
     lines = [fact for fact in made.lines if _shape(made, fact) not in dull] or made.lines
-    return _Row(call, given, told, _end(call, lines))
+    return _Row(
+        call,
+        _given(call),
+        [_part(call, fact) for fact in first],
+        [_part(call, fact) for fact in rest],
+        tuple(rest),
+        _said(call, lines),
+        [_shortly(each, made) for each in call.after],
+    )
+
+
+def _is_id(fact: Fact) -> bool:
+    label = label_of(fact)
+    ends = label.rpartition("_")[2]
+    is_mixed = any(map(str.isalpha, fact.value)) and any(map(str.isdigit, fact.value)) and " " not in fact.value
+    return ends in ID_WORDS or (ends in ("number", "reference") and is_mixed)
+
+
+def _given(call: Linked[Made]) -> Sequence[Part]:
+    """The arguments. A record of two values in a list is a label and its value (``Milk=Oat``)."""
+    parts: list[Part] = []
+    facts = [fact for fact in call.record.given if fact.value != LEFT_OUT]
+    sizes = Counter(_item(fact) for fact in facts)
+    held: Part | None = None
+    for fact in facts:
+        if not label_of(fact) and fact.value == call.record.tool:
+            continue
+        part = _part(call, fact)
+        if _item(fact) and sizes[_item(fact)] == 2:
+            if held is None:
+                held = part
+                continue
+            part, held = Part(f"{held.value}", part.value, is_resolved=True), None
+        parts.append(part)
+    return parts
+
+
+def _item(fact: Fact) -> str:
+    """The record of a list that an argument stands in; empty if it stands in none."""
+    parts = fact.key.split(".")
+    return ".".join(parts[:-1]) if len(parts) > 3 and parts[-2].isdigit() else ""
 
 
 def _telling(fields: Sequence[Fact]) -> Sequence[Fact]:
@@ -98,13 +168,22 @@ def _telling(fields: Sequence[Fact]) -> Sequence[Fact]:
     return [fact for fact in fields if fact in best]
 
 
-def _part(fact: Fact, changed: dict[Fact, Change]) -> Part:
-    value = plain_quotation(fact.value)
-    if SEPARATOR.strip() in value or RESULT in value:
-        value = f'"{value}"'
-    if fact in changed:
-        value = f"{plain_quotation(changed[fact].before.value)} → {value}"
-    return Part(label_of(fact), value)
+def _part(call: Linked[Made], fact: Fact) -> Part:
+    """A value with its label: an id with its name, a change with what it was before, a repeated try with the first."""
+    value = _quoted(fact.value)
+    changed = next((change.before for change in call.changes if change.fact == fact), None)
+    tried = [f"{_quoted(other.value)}{FAILED * made.failed}" for made in call.tried for other in made.given
+             if other.key == fact.key and other.value != fact.value]  # fmt: skip
+    if changed is not None:
+        value = f"{_quoted(changed.value)} → {value}"
+    elif tried:
+        value = THEN.join([*dict.fromkeys(tried), value])
+    return _named(Part(label_of(fact), value), call.names.get(fact))
+
+
+def _quoted(text: str) -> str:
+    value = plain_quotation(text)
+    return f'"{value}"' if SEPARATOR.strip() in value or RESULT in value else value
 
 
 def _named(part: Part, name: Fact | None) -> Part:
@@ -120,78 +199,134 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.casefold() if c.isalnum())
 
 
-def _end(call: Linked[Made], lines: Sequence[Fact]) -> str:
-    quoted = SEPARATOR.join(f'"{plain_quotation(fact.value)}"' for fact in lines)
+def _said(call: Linked[Made], lines: Sequence[Fact]) -> str:
+    """The lines of a result as quotations, or what the model said of a call that gave nothing back."""
     if call.comment is not None:
-        quoted = f'{MODEL}: "{plain_quotation(call.comment.fact.value)}"'
-    later = "".join(f"{THEN}{_shortly(made, call.record)}" for made in call.after)
-    return f"{quoted}{call.remark}{later}"
+        return f'{MODEL}: "{plain_quotation(call.comment.fact.value)}"'
+    return SEPARATOR.join(f'"{plain_quotation(fact.value)}"' for fact in lines)
 
 
 def _shortly(made: Made, maker: Made) -> str:
     """A later call about a thing, without what names the thing."""
-    known = {fact.value for fact in maker.facts}
-    said = [fact for fact in (*made.given, *made.fields, *made.lines) if fact.value not in known]
-    told = [fact for fact in said if fact.value.casefold() not in _GRANTED and fact.value != made.tool]
-    values = SEPARATOR.join(
-        f"{label_of(fact)}={plain_quotation(fact.value)}"
-        if label_of(fact) and not fact.key.startswith("reply.line")
-        else plain_quotation(fact.value)
-        for fact in told[:MOST_FIELDS]
-    )
+    known = {fact.value for fact in maker.facts} | {made.tool, LEFT_OUT}
+    told = [fact for fact in (*made.fields, *made.lines) if fact.value.casefold() not in _GRANTED]
+    given = _given(Linked(made._replace(given=tuple(fact for fact in made.given if fact.value not in known)), 1.0))
+    replies = [_part(Linked(made, 1.0), fact) for fact in told if fact.value not in known]
+    values = SEPARATOR.join(_labelled(part, short_label(part.key)) for part in [*given, *replies][:MOST_FIELDS])
     return f"{plain_title(made.tool)}{FAILED * made.failed}{': ' * bool(values)}{values}"
+
+
+def _common_ending(rows: Sequence[_Row]) -> str:
+    """The later call that most things of a tool had, and that says nothing beside its name."""
+    endings = Counter(ending for row in rows for ending in set(row.after))
+    ending, times = endings.most_common(1)[0] if endings else ("", 0)
+    return ending if times >= LEAST_ROWS and times >= MOSTLY * len(rows) else ""
 
 
 def _alone(row: _Row) -> CallLine:
     made = row.call.record
     title = plain_title(made.tool)
-    parts = [*row.given, *row.fields]
+    parts = [*row.given, *row.made, *row.rest]
     named = [_labelled(part, label) for part, label in zip(parts, labels(parts, title=made.tool), strict=True)]
-    given, told = named[: len(row.given)], named[len(row.given) :]
+    border = len(row.given) + len(row.made)
+    given, told, rest = named[: len(row.given)], named[len(row.given) : border], named[border:]
     text = f"{title}{FAILED * made.failed}:{' ' * bool(given)}{SEPARATOR.join(given)}"
-    return CallLine(_clamped(unforged(text + _told(told, row.end))), row.facts, made.seq, row.call.weight)
+    return _line(row, text, told, rest, row.after)
 
 
 def _labelled(part: Part, label: str) -> str:
+    if part.is_resolved:
+        return f"{part.key}={part.value}"
     return f"{label}={part.value}" if label else part.value
 
 
-def _told(parts: Sequence[str], end: str) -> str:
-    """What came back, and what ends the line: remarks and later calls need no sign before them."""
-    is_told = bool(end) and not end.startswith((THEN, " ("))
-    told = SEPARATOR.join([*parts, *([end] if is_told else [])])
-    return f"{RESULT * bool(told)}{told}{'' if is_told else end}"
+def _line(
+    row: _Row, text: str, told: Sequence[str], rest: Sequence[str], after: Sequence[str], title: str = ""
+) -> CallLine:
+    results = [*told, *([row.said] if row.said else [])]
+    reply = f"{RESULT}{SEPARATOR.join(results)}" if results else ""
+    end = f"{reply}{row.call.remark}{''.join(f'{THEN}{each}' for each in after)}"
+    more = SEPARATOR.join(rest)
+    if more:
+        more = f" ({more})" if results or end else f"{RESULT}{more}"
+    made = row.call.record
+    return CallLine(
+        _clamped(unforged(text + end)),
+        row.facts,
+        made.seq,
+        row.call.weight,
+        title,
+        f" {unforged(more.strip())}" if more else "",
+        row.details,
+        " ".join([*(part.value for part in (*row.given, *row.made)), row.said, *after]),
+        made.role == "act" and not made.lines,
+    )
 
 
-def _table(tool: str, columns: Columns, rows: Sequence[_Row]) -> Iterator[CallLine]:
-    """The rows of a table. What all have in common stands in the title. A bare number keeps its label."""
-    same = [_same_in_all([row.given for row in rows]), _same_in_all([row.fields for row in rows])]
-    named = [_columns(keys, same[side]) for side, keys in enumerate(columns)]
-    replies = f"{RESULT}{SEPARATOR.join(named[1])}" if named[1] else ""
-    end = rows[0].end if len({row.end for row in rows}) == 1 else ""
-    title = unforged(_clamped(f"{plain_title(tool)} ({SEPARATOR.join(named[0])}{replies}{end}):"))
+def _table(tool: str, rows: Sequence[_Row], ending: str) -> Iterator[CallLine]:
+    """The rows of a table. Columns are what most rows have; what most rows have in common stands in the title."""
+    given = _columns([row.given for row in rows], COLUMN_SHARE)
+    made = _columns([row.made for row in rows], 1.0)
+    common = _common([row.given for row in rows], given)
+    heads = [f"{label}={common[key]}" if key in common else label for key, label in _short(given).items()]
+    replies = SEPARATOR.join(_short(made).values())
+    columns = f"{SEPARATOR.join(heads)}{RESULT * bool(replies)}{replies}{(THEN + ending) * bool(ending)}"
+    title = unforged(_clamped(f"{plain_title(tool)} ({columns}):"))
     for row in rows:
-        values = [_value(part) for at, part in enumerate(row.given) if at not in same[0]]
-        fields = [_value(part) for at, part in enumerate(row.fields) if at not in same[1]]
-        text = ROW + SEPARATOR.join(values) + _told(fields, "" if end else row.end)
-        yield CallLine(_clamped(text), row.facts, row.call.record.seq, row.call.weight, title)
+        values = _cells(row.given, given, common)
+        after = [each for each in row.after if each != ending]
+        rest = [_labelled(part, short_label(part.key)) for part in row.rest]
+        yield _line(row, ROW + SEPARATOR.join(values), _cells(row.made, made, {}), rest, after, title)
 
 
-def _columns(keys: Sequence[str], same: Mapping[int, str]) -> list[str]:
+def _columns(rows: Sequence[Sequence[Part]], share: float) -> list[str]:
+    """The labels that stand once in at least that share of the rows, in the order in which they came."""
+    times: Counter[str] = Counter()
+    for row in rows:
+        labelled = Counter(part.key for part in row if not part.is_resolved)
+        times.update(key for key, count in labelled.items() if key and count == 1)
+    return [key for key, count in times.items() if count >= share * len(rows)]
+
+
+def _short(keys: Sequence[str]) -> dict[str, str]:
     """The name of each column: short, unless two would have the same."""
-    short = [short_label(key) if key else "text" for key in keys]
-    names = [key if key and short.count(name) > 1 else name for key, name in zip(keys, short, strict=True)]
-    return [f"{name}={same[at]}" if at in same else name for at, name in enumerate(names)]
+    names = {key: short_label(key) for key in keys}
+    taken = Counter(names.values())
+    return {key: key if taken[name] > 1 else name for key, name in names.items()}
 
 
-def _value(part: Part) -> str:
-    is_bare = part.key and shape_of(part.value) in ("number", "flag") and len(part.value) <= SHORT_NUMBER
-    return f"{short_label(part.key)}={part.value}" if is_bare else part.value
+def _common(rows: Sequence[Sequence[Part]], columns: Sequence[str]) -> dict[str, str]:
+    """The value that most rows have in a column."""
+    found: dict[str, str] = {}
+    for key in columns:
+        values = Counter(part.value for row in rows for part in row if part.key == key and not part.is_resolved)
+        value, times = values.most_common(1)[0]
+        if times >= LEAST_ROWS and times >= NEARLY_ALL * len(rows):
+            found[key] = value
+    return found
 
 
-def _same_in_all(rows: Sequence[Sequence[Part]]) -> dict[int, str]:
-    """The columns in which all rows have one value."""
-    return {at: part.value for at, part in enumerate(rows[0]) if all(row[at].value == part.value for row in rows)}
+def _cells(parts: Sequence[Part], columns: Sequence[str], common: dict[str, str]) -> list[str]:
+    """The values of a row in the order of its columns, then what stands in no column, with its label."""
+    known = {part.key: part for part in parts if part.key in columns and not part.is_resolved}
+    cells: list[str] = []
+    for key in columns:
+        value = known[key].value if key in known else NOTHING
+        if key not in common:
+            cells.append(_cell(key, value))
+        elif value != common[key]:
+            cells.append(f"{short_label(key)}={value}")
+    while cells and cells[-1] == NOTHING:
+        cells.pop()
+    others = (part for part in parts if part is not known.get(part.key))
+    return [*cells, *(_labelled(part, short_label(part.key)) for part in others)]
+
+
+def _cell(key: str, value: str) -> str:
+    """A value under its column. A bare number or flag says little without its label."""
+    is_id = key.rpartition("_")[2] in ID_WORDS
+    is_bare = value != NOTHING and not is_id and len(value) <= SHORT_NUMBER and shape_of(value) in ("number", "flag")
+    return f"{short_label(key)}={value}" if is_bare else value
 
 
 def _dull_lines(calls: Iterable[Made]) -> frozenset[str]:

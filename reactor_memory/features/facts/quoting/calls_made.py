@@ -12,7 +12,6 @@ from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
-from reactor_memory.features.facts.summarizers.lexicon import READ_VERBS
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.borders import cut_at_word
@@ -33,6 +32,18 @@ SHORTEST_USED = 3
 
 DONE_SALIENCE, LOOKED_UP_SALIENCE = 88, 40
 """All facts of a call have the same, so that a ledger that is full keeps or drops it as a whole."""
+
+_READING = (
+    "browse check compare count describe display fetch find get inspect list load lookup look open peek preview query"
+    " read retrieve search select show view"
+)
+_ACTING = (
+    "add apply approve assign book buy cancel change close confirm create delete edit finish install make merge modify"
+    " move order pay place play post publish purchase put reject remove rename reply reserve return run save schedule"
+    " send set start stop submit transfer update upload write"
+)
+READING, ACTING = frozenset(_READING.split()), frozenset(_ACTING.split())
+"""Verbs with which names of tools begin: a first guess, where the results of a tool say nothing else."""
 
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _FAILING = frozenset(
@@ -58,8 +69,8 @@ _STATUS_FIELDS = ("status", "state", "result", "outcome", "code", "status_code",
 _NEGATED = frozenset({"false", "no", "0"})
 _EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no"})
 _FIRST_ERROR = re.compile(
-    r"\W*(?:[\w ]{0,24}\b)?(?:error|exception|failed|failure|fatal|traceback|denied|forbidden|unauthori[sz]ed|aborted"
-    r"|refused|rejected|declined|timed out|timeout)\b|\W*(?:HTTP )?[45]\d\d\b(?!\w)|[✗✘❌]"
+    r"\W*(?:[\w ]{0,24}\b)?(?:\w{0,40}error|\w{0,40}exception|failed|failure|fatal|traceback|denied|forbidden"
+    r"|unauthori[sz]ed|aborted|refused|rejected|declined|timed out|timeout)\b|\W*(?:HTTP )?[45]\d\d\b(?!\w)|[✗✘❌]"
     r"|.{0,30}(?:失败|失敗|错误|エラー|オラー|오류|실패|ошибка|отказ|fehler|fehlgeschlagen|échec|erreur|fallo|falló|erro\b|hata)",
     re.IGNORECASE,
 )
@@ -151,9 +162,9 @@ def _role(exchange: _Exchange) -> CallRole:
     """Whether the call did something. What it gave back tells, with the verb of its name as a first guess: a list, or
     much more than it was asked, is what somebody looked up; an id that nobody knew is something new.
     """
-    words = _NAME_WORDS.findall(exchange.call.name)
-    reads = bool(words) and words[0].lower() in READ_VERBS
-    if exchange.result is None:
+    verb = next(iter(_NAME_WORDS.findall(exchange.call.name)), "").lower()
+    reads = verb in READING
+    if exchange.result is None or verb in ACTING:
         return "read" if reads else "act"
     given = {leaf.text for leaf in leaves(arguments_of(exchange.call.arguments))}
     result = decode(exchange.result.content)
@@ -164,6 +175,8 @@ def _role(exchange: _Exchange) -> CallRole:
         length = sum(map(len, given))
         return "read" if reads or len(exchange.result.content) > max(400, 4 * length) else "act"
     same = sum(leaf.text in given for leaf in found)
+    if len(found) == 1 and not same and _NUMBER.fullmatch(found[0].text) and not found[0].path.endswith("id"):
+        return "read"
     return "read" if len(given) == 1 and len(found) > 4 and same == 1 else "act"
 
 

@@ -33,6 +33,7 @@ class Candidate(NamedTuple):
     terms: Mapping[str, float]
     source: int
     power: float = 0.7
+    again: float = AGAIN
 
 
 def told_values(candidates: Sequence[Candidate]) -> list[float]:
@@ -71,5 +72,5 @@ def _value(each: Candidate, rare: Mapping[str, float], told: Counter[str], picke
     said = 0.0
     for term, worth in each.terms.items():
         times = told[term]
-        said += worth * rare.get(term, 1.0) * (max(LEAST_AGAIN, AGAIN**times) if times else 1.0)
+        said += worth * rare.get(term, 1.0) * (max(LEAST_AGAIN, each.again**times) if times else 1.0)
     return each.weight * BREADTH ** picked[each.source] * said**each.power / (each.tokens + LINE_COST)

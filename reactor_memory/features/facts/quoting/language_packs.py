@@ -18,10 +18,14 @@ from reactor_memory.text.relative_dates import relative_times
 MOST_WORDS = 6
 """A longer statement says something beside taking back, or being polite."""
 
+MOST_BEGUN, MOST_CORRECTED = 60, 200
+"""Characters in which a statement says whether it agrees, and in which it corrects."""
+
 ENDING = 3
 """Characters that may follow a phrase of a script without spaces, as the ending of a verb."""
 
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
+_SENTENCE = re.compile(r"([^.!?。！？؟]{1,60}[.!?。！？؟]{0,3})\s*(.{0,400})$", re.DOTALL)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _QUOTED = re.compile(
     '"[^"]{0,300}"|“[^”]{0,300}”|„[^“]{0,300}“|«[^»]{0,300}»|「[^」]{0,300}」|『[^』]{0,300}』|‘[^’]{0,300}’'
@@ -30,8 +34,10 @@ _QUOTED = re.compile(
 
 class LanguagePack(Value, frozen=True, kw_only=True):
     courtesy: frozenset[str]
+    accepts: tuple[str, ...]
     takes_back: tuple[str, ...]
     corrects: tuple[str, ...]
+    numbers: tuple[str, ...]
     days: Mapping[str, int]
 
 
@@ -45,8 +51,10 @@ def _pack(values: Mapping[str, str]) -> LanguagePack:
     days = (each.replace("_", " ").rsplit("=", 1) for each in values["days"].split())
     return LanguagePack(
         courtesy=frozenset(map(_folded, values["courtesy"].split())),
+        accepts=_phrases_of(values["accepts"]),
         takes_back=_phrases_of(values["takes_back"]),
         corrects=_phrases_of(values["corrects"]),
+        numbers=tuple(map(_folded, values.get("numbers", "").split())),
         days={_folded(phrase): int(away) for phrase, away in days},
     )
 
@@ -69,6 +77,22 @@ def is_courtesy(text: str) -> bool:
 
 
 @memo(maxsize=8192)
+def agrees(text: str) -> bool:
+    """Whether a statement accepts what was asked: it begins so, says only polite words, and then asks at most."""
+    first = _SENTENCE.match(text.strip())
+    if first is None or not is_courtesy(first[1]) or (first[2] and not first[2].endswith(("?", "？", "؟"))):
+        return False
+    return begins_to_agree(first[1])
+
+
+@memo(maxsize=8192)
+def begins_to_agree(text: str) -> bool:
+    """Whether the first words of a statement accept what was asked."""
+    said = f"{' '.join(_WORD.findall(_folded(text[:MOST_BEGUN])))} "
+    return any(said.startswith(f"{phrase} ") for pack in language_packs().values() for phrase in pack.accepts)
+
+
+@memo(maxsize=8192)
 def takes_back(text: str) -> bool:
     """Whether a short statement takes back what was said before it."""
     words = _WORD.findall(_folded(text))
@@ -80,6 +104,28 @@ def takes_back(text: str) -> bool:
         for pack in language_packs().values()
         for phrase in pack.takes_back
     )
+
+
+@memo(maxsize=8192)
+def begins_to_correct(text: str) -> bool:
+    """Whether the first words of a statement correct what was asked."""
+    said = f"{' '.join(_WORD.findall(_folded(text[:MOST_BEGUN])))} "
+    return len(text) <= MOST_CORRECTED and any(
+        said.startswith(phrase if _UNSPACED.match(phrase) else f"{phrase} ")
+        for pack in language_packs().values()
+        for phrase in pack.corrects
+    )
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """The small numbers that a text says in words, as digits."""
+    known = _all_numbers()
+    return frozenset(known[word] for word in _WORD.findall(_folded(text[:MOST_CORRECTED])) if word in known)
+
+
+@cache
+def _all_numbers() -> Mapping[str, str]:
+    return {word: str(number) for pack in language_packs().values() for number, word in enumerate(pack.numbers, 1)}
 
 
 @memo(maxsize=8192)

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from reactor_memory.features.facts.quoting.language_packs import corrects, is_courtesy, takes_back
+from reactor_memory.features.facts.quoting.language_packs import is_courtesy, takes_back
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
+from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.asking import asks
@@ -21,24 +22,18 @@ T = TypeVar("T", Said, Made)
 
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
 USER, CLOSING, MODEL = 1.0, 0.4, 0.15
-AGREED, AGREED_AND_DONE = 1.6, 0.3
 ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 1.2, 0.4, 0.5, 0.25, 0.1
 """The weights of records. `DONE`: a call that did something and answered with a record; in text: with prose, which
-tools answer that are called often. `AGREED`: what the model read back and the user accepted.
+tools answer that are called often.
 """
 
-NEAR = 14
-"""Messages back to which a statement may refer."""
+SHORT_VALUE = 16
+SOON = 12
+"""Messages within which a call is made again with another number."""
 
 FOLLOWS = 4
 """Messages after which short words still follow a statement of the same speaker."""
 
-LEAST_RESTATED = 3
-"""What restates so many earlier messages reads them back."""
-
-STRONG = 0.85
-SHORT_WORDS, SHORT_CHARACTERS = 6, 40
-HALF = 0.5
 MANY_WORDS = 5
 """Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
 
@@ -57,7 +52,10 @@ class Change(NamedTuple):
 
 class Linked(NamedTuple, Generic[T]):
     """A record with what belongs to it. `then`: short words of the same speaker after it. `question`: which it answers.
-    `after`: later calls about the thing that the call made. `comment`: what the model said of a call without a result.
+    `rest`: further sentences of what was read back.
+    `is_read_back`: it says again what was said before, or answers that; `is_agreed`: and the user accepted it.
+    `after`: later calls about the thing that the call made. `tried`: the same call right before it, with one other
+    number. `comment`: what the model said of a call without a result.
     `names`: of ids among its arguments, each with the field that names it.
     `unchanged`: fields that say what was known before. `remark`: ends its line.
     """
@@ -66,9 +64,13 @@ class Linked(NamedTuple, Generic[T]):
     weight: float
     then: tuple[Said, ...] = ()
     question: Said | None = None
+    rest: tuple[Said, ...] = ()
+    is_read_back: bool = False
+    is_agreed: bool = False
     changes: tuple[Change, ...] = ()
     unchanged: frozenset[Fact] = frozenset()
     after: tuple[Made, ...] = ()
+    tried: tuple[Made, ...] = ()
     comment: Said | None = None
     names: Mapping[Fact, Fact] = {}
     remark: str = ""
@@ -92,19 +94,28 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     last = {_letters(each): place for place, each in enumerate(said)}
     first = {_letters(each): place for place, each in reversed(list(enumerate(said)))}
     replaced = _replaced(said)
-    questions, glued = _answers(said), _follow_ups(said, times)
+    restated = read_backs(said, made)
+    agreed, answers = agreements(restated)
+    questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled} | answers
+    glued = _follow_ups(said, times, questions)
+    rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, questions)
-    questions = {**questions, **asked}
     told = (each for each in asked.values() if each.stance == "asked" and id(each) not in glued)
-    hidden = {id(other) for others in (*glued.values(), told, _echoes(said, glued)) for other in others}
-    agreed = _read_backs(said, made)
+    repeated = (each for place, each in questions.items() if place not in glued)
+    questions = {**questions, **asked}
+    elsewhere = (*glued.values(), *rests.values(), told, repeated, _echoes(said, glued))
+    hidden = {id(other) for others in elsewhere for other in others}
     for place, each in enumerate(said):
         words = _letters(each)
         is_often = times[words] >= OFTEN
-        if id(each) in hidden or place != (first if is_often and each.is_users else last)[words]:
+        is_repeated = place != (first if is_often and each.is_users else last)[words] and id(each) not in answers
+        if id(each) in hidden or is_repeated:
             continue
-        weight = agreed.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, said, place))
-        if is_often or is_courtesy(each.fact.value):
+        is_polite = is_courtesy(each.fact.value)
+        if is_polite and id(each) not in questions:
+            continue
+        weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, said, place))
+        if is_often or is_polite:
             weight *= BOILERPLATE
         if id(each) in replaced:
             weight *= REPLACED
@@ -113,6 +124,9 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
             weight,
             then=glued.get(id(each), ()),
             question=questions.get(id(each)),
+            rest=rests.get(id(questions.get(id(each), each)), ()),
+            is_read_back=id(each) in agreed.weights,
+            is_agreed=id(each) in agreed.agreed,
             remark=" (told otherwise later)" if id(each) in replaced else "",
         )
 
@@ -129,27 +143,13 @@ def _letters(each: Said) -> str:
     return f"{each.is_users}{each.name}" + "".join(c for c in each.fact.value.casefold() if c.isalnum())
 
 
-def _is_short(each: Said) -> bool:
-    text = each.fact.value
-    return len(text) <= SHORT_CHARACTERS and len(text.split()) <= SHORT_WORDS
-
-
-def _needs_more(each: Said) -> bool:
-    """Whether short words say little alone: they take back, correct a number, or have no rare word."""
-    text = each.fact.value
-    terms = weighed_terms(text).items()
-    rare = (term for term, worth in terms if worth >= STRONG and not any(map(str.isdigit, term)))
-    is_number = any(map(str.isdigit, text)) and corrects(text)
-    return _is_short(each) and (takes_back(text) or is_number or not any(rare))
-
-
 def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
     """Short statements of a user with the question of the message right before."""
     found: dict[int, Said] = {}
     for before, each in pairwise(said):
         if (
             each.is_users
-            and _is_short(each)
+            and is_short(each)
             and before.stance == "asked"
             and not before.is_users
             and each.seq - before.seq <= 2
@@ -181,13 +181,14 @@ def _answered(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping[int,
     return found
 
 
-def _follow_ups(said: Sequence[Said], times: Counter[str]) -> Mapping[int, tuple[Said, ...]]:
+def _follow_ups(
+    said: Sequence[Said], times: Counter[str], answered: Mapping[int, Said]
+) -> Mapping[int, tuple[Said, ...]]:
     """Statements of users with the short ones of the same user that follow: they correct or take back what was said,
     and say nothing alone.
     """
     found: dict[int, tuple[Said, ...]] = {}
     newest: dict[str, Said] = {}
-    answered = _answers(said)
     for each in said:
         if not each.is_users or each.stance == "pasted":
             continue
@@ -195,45 +196,12 @@ def _follow_ups(said: Sequence[Said], times: Counter[str]) -> Mapping[int, tuple
         says_nothing = times[_letters(each)] >= OFTEN or is_courtesy(each.fact.value)
         if says_nothing and not takes_back(each.fact.value):
             continue
-        is_bare = each.stance == "own" and _needs_more(each) and id(each) not in answered
+        is_bare = each.stance == "own" and needs_more(each) and id(each) not in answered
         if before and is_bare and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each
     return found
-
-
-def _strong(text: str) -> frozenset[str]:
-    return frozenset(
-        term for term, worth in weighed_terms(text).items() if worth >= STRONG or any(map(str.isdigit, term))
-    )
-
-
-def _read_backs(said: Sequence[Said], made: Sequence[Made]) -> Mapping[int, float]:
-    """What the model read back of several messages, and got a short answer to: that is what was agreed."""
-    found: dict[int, float] = {}
-    for place, each in enumerate(said):
-        if each.is_users or each.stance == "pasted":
-            continue
-        terms = _strong(each.fact.value)
-        recent = [
-            other
-            for other in said[max(0, place - 2 * NEAR) : place]
-            if 0 < each.seq - other.seq <= NEAR and other.is_users
-        ]
-        if len({other.seq for other in recent if terms & _strong(other.fact.value)}) < LEAST_RESTATED:
-            continue
-        after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
-        if after is None or (after.is_users and _is_short(after)) or after.seq > each.seq + 1:
-            found[id(each)] = AGREED_AND_DONE if _is_done(terms, each.seq, made) else AGREED
-    return found
-
-
-def _is_done(terms: frozenset[str], seq: int, made: Sequence[Made]) -> bool:
-    after = (call for call in made if seq < call.seq <= seq + 6 and call.role == "act")
-    return any(
-        2 * len(terms & _strong(" ".join(fact.value for fact in call.given))) >= len(call.given) > 0 for call in after
-    )
 
 
 def _replaced(said: Sequence[Said]) -> frozenset[int]:
@@ -278,7 +246,8 @@ def _calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[Made]]
     for each in made:
         tries[_same(each)].append(each)
     changes, followed, names = _changes(made), _followed(made), _names(made)
-    hidden = {id(later) for others in followed.values() for later in others}
+    tried = _tried(made)
+    hidden = {id(other) for others in (*followed.values(), *tried.values()) for other in others}
     for each in made:
         again = tries[_same(each)]
         if each is not again[-1] or id(each) in hidden:
@@ -290,9 +259,10 @@ def _calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[Made]]
             changes=changed,
             unchanged=unchanged,
             after=tuple(followed.get(id(each), ())),
+            tried=tuple(tried.get(id(each), ())),
             comment=_comment(each, said),
             names={fact: names[fact.value] for fact in each.given if fact.value in names},
-            remark=_tried(again),
+            remark=_times(again),
         )
 
 
@@ -347,7 +317,28 @@ def _same(each: Made) -> tuple[str, ...]:
     return (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given), *told)
 
 
-def _tried(again: Sequence[Made]) -> str:
+def _tried(made: Sequence[Made]) -> Mapping[int, list[Made]]:
+    """Deeds with those of the same tool shortly before them that differ in one number or time, and made nothing."""
+    found: dict[int, list[Made]] = {}
+    newest: dict[str, Made] = {}
+    for each in made:
+        before = newest.get(each.tool)
+        if each.role == "act" and before is not None and each.seq - before.seq <= SOON and _is_try(before, each):
+            found[id(each)] = [*found.pop(id(before), []), before]
+        newest[each.tool] = each
+    return found
+
+
+def _is_try(before: Made, each: Made) -> bool:
+    if [fact.key for fact in before.given] != [fact.key for fact in each.given] or before.lines:
+        return False
+    if any(map(_names_thing, before.fields)):
+        return False
+    other = [(a.value, b.value) for a, b in zip(before.given, each.given, strict=True) if a.value != b.value]
+    return len(other) == 1 and all(len(value) <= SHORT_VALUE and any(map(str.isdigit, value)) for value in other[0])
+
+
+def _times(again: Sequence[Made]) -> str:
     """How often the same was called: the last outcome stands in the line."""
     return f" ({len(again)} times)" if len(again) > 1 else ""
 
@@ -360,25 +351,34 @@ def _call_weight(each: Made, count: int) -> float:
 
 
 def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], frozenset[Fact]]]:
-    """For each call what it changed of a thing that was seen before, and which fields it left as they were."""
+    """For each call what it changed of a thing that was seen before, and which fields it left as they were. What a call
+    makes changes nothing of what calls of its tool made before (two payments of one bill).
+    """
     state: dict[tuple[str, str], Fact] = {}
+    tools = {fact: each.tool for each in made for fact in each.facts}
     found: dict[int, tuple[tuple[Change, ...], frozenset[Fact]]] = {}
     for each in made:
         things = _things(each)
         changed: list[Change] = []
         unchanged: set[Fact] = set()
+        now: dict[tuple[str, str], Fact] = {}
+        ids = (fact for fact in each.fields if label_of(fact).endswith("id") and _names_thing(fact))
+        makes = any(fact.value not in things for fact in ids)
         for fact in (*each.given, *each.fields):
             label = label_of(fact).removeprefix("new_")
             if not label or fact.value in things or _is_listed(fact):
                 continue
             before = next((known for thing in things if (known := state.get((thing, label)))), None)
+            if before and makes and tools[before] == each.tool:
+                before = None
             if before and each.role == "act" and not each.failed:
                 if before.value != fact.value:
                     changed.append(Change(fact, before))
                 elif fact in each.fields:
                     unchanged.add(fact)
-            if not each.failed:
-                state.update({(thing, label): fact for thing in things})
+            now.update({(thing, label): fact for thing in things})
+        if not each.failed:
+            state.update(now)
         found[id(each)] = (tuple(changed), frozenset(unchanged))
     return found
 

@@ -75,12 +75,14 @@ def _said(fact: Fact) -> Said:
 
 
 def calls_of(facts: Iterable[Fact]) -> list[Made]:
-    """The calls, in the order of the log, each with the role that most calls of its tool have."""
+    """The calls, in the order of the log, each with the role that most calls of its tool have. A result whose call is
+    not among the facts, for the context shows it elsewhere, is none.
+    """
     anchors: dict[str, list[Fact]] = {}
     for fact in facts:
         if not fact.key.startswith("quote."):
             anchors.setdefault(fact.anchor, []).append(fact)
-    made = [_made(anchor, of_call) for anchor, of_call in anchors.items()]
+    made = [each for each in (_made(anchor, of_call) for anchor, of_call in anchors.items()) if each.given]
     roles = _roles(made)
     return sorted((each._replace(role=roles.get(each.tool, each.role)) for each in made), key=lambda each: each.seq)
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
 from reactor_memory.features.facts.quoting.call_lines import call_lines
-from reactor_memory.features.facts.quoting.coverage import Candidate, told_values
+from reactor_memory.features.facts.quoting.coverage import AGAIN, Candidate, told_values
 from reactor_memory.features.facts.quoting.language_packs import days_meant, takes_back
 from reactor_memory.features.facts.quoting.links import Linked, linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
@@ -35,10 +35,19 @@ ABOVE = 1e-9
 """A heading is worth so much more than the best line below it: it goes only with all of them."""
 
 SAID_POWER, MADE_POWER = 0.7, 1.0
+RECORDED_AGAIN = 0.85
+"""Of a term in a call that answers with a record: bookings of one kind have most of their terms in common."""
+
+DETAIL = 0.25
+"""What a result tells beside what the call made, of the weight of its call."""
 
 
 MOST_SETS = 16
 """The lines of so many working sets are remembered: a layout asks for the same several times."""
+
+
+AGREED_MARK = "agreed: "
+"""What the model read back and the user accepted."""
 
 
 class QuotationLine(NamedTuple):
@@ -57,6 +66,8 @@ class _Draft(NamedTuple):
     power: float
     terms: str
     title: str = ""
+    goes_on: bool = False
+    again: float = AGAIN
 
 
 @memo(maxsize=MOST_SETS)
@@ -66,10 +77,13 @@ def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLin
     tokens = [count("\n" + each.text) for each in drafts]
     values = told_values(
         [
-            Candidate(cost, each.weight, weighed_terms(each.terms), each.seq, each.power)
+            Candidate(cost, each.weight, weighed_terms(each.terms), each.seq, each.power, each.again)
             for each, cost in zip(drafts, tokens, strict=True)
         ]
     )
+    for place in range(1, len(drafts)):
+        if drafts[place].goes_on:
+            values[place] = min(values[place], values[place - 1] * (1 - ABOVE))
     lines = [
         QuotationLine(
             BlockLine(
@@ -90,26 +104,37 @@ def _drafts(facts: Sequence[Fact]) -> Iterator[_Draft]:
     yield from (_said_draft(each, has_names=has_names) for each in found.said)
     for call in call_lines(found.made):
         day = None if call.title else _day_at(call.seq, seqs, said)
-        yield _Draft(call.text, call.facts, call.seq, day, call.weight, MADE_POWER, call.text, call.title)
+        draft = _Draft(call.text, call.facts, call.seq, day, call.weight, MADE_POWER, call.values, call.title)
+        draft = draft._replace(again=RECORDED_AGAIN if call.is_record else AGAIN)
+        yield draft
+        if call.more:
+            yield draft._replace(
+                text=call.more, facts=call.details, weight=DETAIL * call.weight, terms=call.more, goes_on=True
+            )
 
 
 def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
     said = each.record
-    speaker = _speaker(said, has_names=has_names)
-    text = f"{speaker}{_quoted(said)}"
+    speaker = AGREED_MARK if each.is_agreed else _speaker(said, has_names=has_names)
+    rest = "".join(f" {_quoted(other)}" for other in each.rest)
+    asked = ""
+    if each.question is not None:
+        is_of_question = bool(rest) and each.rest[0].seq == each.question.seq
+        asked = f'(to "{plain_quotation(each.question.fact.value)}"{rest * is_of_question}) '
+        rest *= not is_of_question
+    text = f"{speaker}{asked}{_quoted(said)}{rest}"
     for other in each.then:
         text += f" (taken back: {_quoted(other)})" if takes_back(other.fact.value) else f" then {_quoted(other)}"
-    if each.question is not None:
-        text = f'{speaker}(to "{plain_quotation(each.question.fact.value)}") {_quoted(said)}'
     text += each.remark
-    sources = (said, *each.then, *((each.question,) if each.question else ()))
+    sources = (said, *each.then, *each.rest, *((each.question,) if each.question else ()))
     return _Draft(
         text=unforged(text),
         facts=tuple(source.fact for source in sources),
         seq=said.seq,
         day=said.day,
         weight=each.weight,
-        power=SAID_POWER,
+        power=MADE_POWER if each.is_read_back else SAID_POWER,
+        again=RECORDED_AGAIN if each.is_read_back else AGAIN,
         terms=" ".join(source.fact.value for source in sources),
     )
 
@@ -163,7 +188,30 @@ def _day(day: date, newest: int) -> str:
 def kept_longer(lines: Sequence[BlockLine], shown: Iterable[BlockLine]) -> Sequence[BlockLine]:
     """The lines, those worth more that are shown already: they stay unless others say much more."""
     known = {line.text for line in shown}
-    return [replace(line, value=line.value * STAYS) if line.text in known else line for line in lines]
+    after = (*lines[1:], None)
+    stays = [
+        line.text in known or (next_ is not None and next_.text.startswith(" ") and line.text + next_.text in known)
+        for line, next_ in zip(lines, after, strict=True)
+    ]
+    for place, line in enumerate(lines):
+        if line.text.startswith(" "):
+            stays[place] = lines[place - 1].text + line.text in known
+    return [replace(line, value=line.value * STAYS) if stay else line for line, stay in zip(lines, stays, strict=True)]
+
+
+def joined(lines: Sequence[BlockLine]) -> list[BlockLine]:
+    """The lines, each with those that go on behind it: they begin with a blank."""
+    found: list[BlockLine] = []
+    for line in lines:
+        if line.text.startswith(" ") and found:
+            before = found[-1]
+            seqs = tuple(sorted({*before.source_seqs, *line.source_seqs}))
+            found[-1] = replace(
+                before, text=before.text + line.text, tokens=before.tokens + line.tokens, source_seqs=seqs
+            )
+        else:
+            found.append(line)
+    return found
 
 
 def without_bare_headings(lines: Sequence[BlockLine]) -> list[BlockLine]:

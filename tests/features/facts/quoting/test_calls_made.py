@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactor_memory.features.facts.quoting.calls_made import is_failed
+from reactor_memory.features.facts.quoting.calls_made import calls_made, is_failed
+from reactor_memory.features.facts.quoting.quotation_lines import joined, quotation_lines
 from reactor_memory.models import Message
-from tests.features.facts.quoting.reading import calls, lines, one, result, says, user
+from tests.features.facts.quoting.reading import calls, lines, numbered, one, read, result, says, user
 
 FAILED = (
     {"error": {"code": "LIMIT", "message": "daily limit"}},
@@ -131,6 +132,91 @@ def test_runs_of_a_tool_are_a_table() -> None:
         made += [calls((f"c{n}", "book_room", {"town": town, "nights": n + 1})), result({"ref": f"X-{n}8"}, f"c{n}")]
     told = lines(*made)
     assert told == ["+ Oslo; nights=1 -> X-08", "+ Bern; nights=2 -> X-18", "+ Riga; nights=3 -> X-28"]
+
+
+def test_a_table_says_once_what_its_rows_share() -> None:
+    made: list[Message] = []
+    for n, drink in enumerate(("Mocha", "Latte", "Chai", "Cortado")):
+        given = {"item": drink, "quantity": 1, "extras": [{"kind": "milk", "option": "oat"}] * (n == 2)}
+        made += [calls((f"a{n}", "add_item", given)), result({"order_id": f"1308{n}"}, f"a{n}")]
+        made += [calls((f"b{n}", "finish", {"order_id": f"1308{n}"})), result({"success": True}, f"b{n}")]
+    told = [each.line.text for each in quotation_lines(read(made), len)]
+    assert told == [
+        "add_item (item; quantity=1 -> order then finish):",
+        "+ Mocha -> 13080",
+        "+ Latte -> 13081",
+        "+ Chai; milk=oat -> 13082",
+        "+ Cortado -> 13083",
+    ]
+
+
+def test_a_row_says_where_it_differs_from_its_table() -> None:
+    made: list[Message] = []
+    for n in range(12):
+        given = {"town": f"Town {n}", "beds": 3 if n == 5 else 2}
+        made += [calls((f"c{n}", "book_hut", given)), result({"ref": f"X-{n}8"}, f"c{n}")]
+    told = lines(*made)
+    assert told[5] == "+ Town 5; beds=3 -> X-58"
+    assert told[4] == "+ Town 4 -> X-48"
+
+
+def test_a_thing_that_lacks_the_common_ending_is_no_row() -> None:
+    made: list[Message] = []
+    for n, drink in enumerate(("Mocha", "Latte", "Chai", "Cortado")):
+        made += [calls((f"a{n}", "add_item", {"item": drink})), result({"order_id": f"1308{n}"}, f"a{n}")]
+        if drink != "Chai":
+            made += [calls((f"b{n}", "finish", {"order_id": f"1308{n}"})), result({"success": True}, f"b{n}")]
+    assert "add_item: Chai -> order=13082" in lines(*made)
+
+
+def test_a_call_made_again_with_another_time_is_one_line() -> None:
+    told = lines(
+        calls(("a", "book_visit", {"studio": "Boyer", "time": "14:00"})),
+        result([], "a"),
+        calls(("b", "book_visit", {"studio": "Boyer", "time": "14:30"})),
+        result({"address": "9 Elm Road"}, "b"),
+    )
+    assert told[0].startswith("book_visit: studio=Boyer; 14:00 then 14:30")
+    assert "book_visit: Boyer; 14:00 ->" not in "\n".join(told)
+
+
+@pytest.mark.parametrize("other", [{"bill": "B-72", "amount": 50}, {"bill": "B-71", "amount": 80}])
+def test_two_deeds_that_made_something_stay_two(other: dict[str, object]) -> None:
+    told = lines(
+        calls(("a", "pay", {"bill": "B-71", "amount": 50})),
+        result({"payment_id": "P-1001"}, "a"),
+        calls(("b", "pay", other)),
+        result({"payment_id": "P-1002"}, "b"),
+    )
+    assert sum("P-1001" in line for line in told) == sum("P-1002" in line for line in told) == 1
+    assert not any("P-1001" in line and "P-1002" in line for line in told)
+
+
+def test_the_rest_of_a_result_goes_on_behind_its_line() -> None:
+    book = calls(("c", "book_hut", {"hut": "Alm", "beds": 4}))
+    reply = result({"booking_id": "H-881", "warden": "Ilse", "price": 96, "altitude": 1840}, "c")
+    told = quotation_lines(read([book, reply]), len)
+    first, more = [each.line for each in told if each.line.source_seqs]
+    assert first.text.endswith("H-881")
+    assert more.text.startswith(" (")
+    assert first.value > more.value
+    assert [line.text for line in joined([first, more])] == [first.text + more.text]
+
+
+@pytest.mark.parametrize("told", ["TimeoutError: no answer", "ValueError: bad date", "ReadTimeoutException"])
+def test_the_name_of_an_error_says_that_a_call_failed(told: str) -> None:
+    assert is_failed(result(told))
+
+
+@pytest.mark.parametrize("verb", ["reserve", "Book", "cancel"])
+def test_a_deed_with_many_results_is_a_deed(verb: str) -> None:
+    made = [calls(("c", f"{verb}_flight", {"to": "Oslo", "day": "2019-03-04"})), result([{"n": 1}, {"n": 2}], "c")]
+    assert {fact.key.split(".")[1] for fact in calls_made(numbered(made)) if fact.key.startswith("call.")} == {"act"}
+
+
+def test_a_result_without_its_call_is_no_line() -> None:
+    facts = read([calls(("c", "book_hut", {"hut": "Alm"})), result({"booking_id": "H-881"}, "c")])
+    assert not quotation_lines(tuple(fact for fact in facts if fact.source_seq == 2), len)
 
 
 def test_an_error_of_a_long_result_is_kept() -> None:

@@ -17,6 +17,7 @@ candidates = st.lists(
         terms=st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.05, 1), min_size=1, max_size=5),
         source=st.integers(1, 5),
         power=st.floats(0.5, 1),
+        again=st.floats(0, 1),
     ),
     max_size=12,
 )
