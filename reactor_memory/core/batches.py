@@ -11,8 +11,7 @@ import msgspec
 
 from reactor_memory.core.bounds import checked
 from reactor_memory.core.context.given_messages import MessagesLike, messages_of
-from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.loading import characters_of, in_thread_if_long
+from reactor_memory.core.context.message_counter import MessageCounter, characters_of, in_thread_if_long
 from reactor_memory.core.validation import (
     MessageLimits,
     check_count,

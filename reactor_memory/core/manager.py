@@ -42,6 +42,7 @@ from reactor_memory.models.turns import last_turn_start
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
+    from reactor_memory.core.sources import Recall
     from reactor_memory.models.leases import WorkState
     from reactor_memory.models.ledger import PostedMode, Summary
     from reactor_memory.models.session_pages import SessionPage
@@ -84,6 +85,7 @@ class ConversationManager:
         options: ManagerOptions,
         database: Database,
         aftermath: Callable[[], Elsewhere],
+        recall: Callable[[], Recall],
         recorder: Callable[[LoadRequest, Context, bool], AbstractAsyncContextManager[None]] = nothing,
         after_save: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
@@ -92,6 +94,7 @@ class ConversationManager:
         self._summaries = summaries
         self._database = database
         self._aftermath = aftermath
+        self._recall = recall
         self._loader = loader
         self._background = background
         self._batches = batches
@@ -425,7 +428,7 @@ class ConversationManager:
         session = await self.get_session(session_id, user_id=user_id)
         check_position("limit", limit, least=1)
         check_is_text("query", query)
-        return await self._loader.search(query, session, user_id, limit=limit)
+        return await self._recall().search(query, session, user_id, limit=limit)
 
     @in_time
     async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:

@@ -17,7 +17,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context_managers import nothing
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
-from reactor_memory.wiring import blocks, options, stores
+from reactor_memory.wiring import feature_sources, options, stores
 from reactor_memory.wiring.background_work import background_work_of
 from reactor_memory.wiring.selection import (
     asked_by,
@@ -215,9 +215,13 @@ class Container(containers.DeclarativeContainer):
         redactor=redactor,
         options=recall_options,
     )
-    notes_block = providers.Singleton(blocks.notes_block_of, needed_database.provider, message_counter, settings)
-    pin_block = providers.Singleton(blocks.PinBlock, settings.provided.summary.memory_role)
-    block_sources = providers.Callable(blocks.block_sources_of, pin_block, notes_block)
+    sources = providers.Callable(
+        feature_sources.sources_of,
+        providers.Singleton(feature_sources.PinSource, settings.provided.summary.memory_role),
+        providers.Singleton(feature_sources.notes_source_of, needed_database.provider, message_counter, settings),
+        providers.Singleton(feature_sources.posted_source_of, in_database, database, message_counter),
+        providers.Singleton(feature_sources.RecallSource, recaller.provider),
+    )
     aftermath: providers.Singleton[Aftermath] = providers.Singleton(
         imported("reactor_memory.features.erasure.eraser:Aftermath"),
         database=database,
@@ -261,11 +265,9 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         background=background_work,
         strategy=strategy,
-        recall=recaller.provider,
         counter=message_counter,
         options=providers.Callable(options.loading_options, settings),
-        blocks=block_sources,
-        posted=providers.Callable(blocks.posted_block_of, in_database, database, message_counter),
+        sources=sources,
     )
     timeout_seconds = settings.provided.store.timeout_seconds
     pin_writer: providers.Singleton[PinWriter] = providers.Singleton(
@@ -308,6 +310,7 @@ class Container(containers.DeclarativeContainer):
         summaries=summary_store,
         database=database,
         aftermath=aftermath.provider,
+        recall=recaller.provider,
         loader=context_loader,
         background=background_work,
         batches=batches,

@@ -11,8 +11,8 @@ import msgspec
 from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.loading import LoadingOptions
 from reactor_memory.core.manager import ManagerOptions
+from reactor_memory.core.planning import LoadingOptions
 from reactor_memory.wiring.sections import CONVERSATION_SUMMARY
 from reactor_memory.wiring.selection import context_limits, message_limits, on_or_off
 from reactor_memory.wiring.settings import Settings

@@ -21,8 +21,9 @@ from opentelemetry.trace import Span, StatusCode
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.loading import ContextLoader, Loaded, Views
+from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager
+from reactor_memory.core.sources import Views
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.recall.question import Question
 from reactor_memory.features.recall.recaller import Recaller

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio.to_thread
 import msgspec
 
 from reactor_memory.core.context import media_tokens
@@ -20,6 +21,20 @@ LONGEST_LINE = 400
 """Counts of so many texts of at most so many characters are remembered (3 MB): the lines of memory are counted
 again whenever a window moves, and each time a tokenizer takes as long as the rest of rendering them.
 """
+
+COUNT_IN_THREAD_CHARACTERS = 8_000
+"""Counting more text than this at once would hold up the event loop for a noticeable time."""
+
+T = TypeVar("T")
+
+
+async def in_thread_if_long(characters: int, work: Callable[[], T]) -> T:
+    """What `work` returns, which counts the tokens of so many `characters`."""
+    return await anyio.to_thread.run_sync(work) if characters > COUNT_IN_THREAD_CHARACTERS else work()
+
+
+def characters_of(messages: Sequence[Message], system: str | None = None) -> int:
+    return sum(len(message.content) for message in messages) + len(system or "")
 
 
 def message_tokens(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reactor_memory.core.context.blocks import Block, Frame, block_text
 from reactor_memory.core.load_requests import LoadRequest
+from reactor_memory.core.sources import Source
 from reactor_memory.database.database import Database
 from reactor_memory.features.facts.prose import render_notes
 from reactor_memory.features.notes import operations as note_rows
@@ -44,16 +45,18 @@ class NotesRenderer:
         return Block(frame=NOTES, lines=lines, tokens=self._count_text(whole) + self._overhead)
 
 
-class NotesBlock:
-    """`BlockSource`: the notes that an agent keeps about a user, as they are now. Another session may have changed
+class NotesBlock(Source):
+    """The notes that an agent keeps about a user, as they are now. Another session may have changed
     them since the last turn.
     """
+
+    name = "notes"
 
     def __init__(self, database: Database, renderer: NotesRenderer) -> None:
         self._database = database
         self._render = renderer
 
-    async def read(self, request: LoadRequest, rows: ContextRows) -> Block | None:
+    async def before_window(self, request: LoadRequest, rows: ContextRows) -> Block | None:
         if request.user_id is None or request.agent_name is None:
             return None
         notes = await self._database.read(note_rows.read_notes, request.user_id, request.agent_name)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.loading import in_thread_if_long
+from reactor_memory.core.context.message_counter import MessageCounter, in_thread_if_long
 from reactor_memory.core.validation import check_session_id
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import in_time

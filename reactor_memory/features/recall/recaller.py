@@ -51,8 +51,8 @@ from reactor_memory.models.seq_ranges import Ranges, is_within, joined_ranges, o
 from reactor_memory.text.analyzer import beginnings
 
 if TYPE_CHECKING:
-    from reactor_memory.core.loading import Views
     from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor
+    from reactor_memory.core.sources import Views
     from reactor_memory.features.facts.amendments import Amendments
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,9 @@ class Recaller:
         draft: Draft,
         views: Views,
     ) -> Draft:
-        """As `Recall.added`."""
+        """`draft`, or where its window has to give way the moved one, with what answers `query`, or without one (None)
+        what `current` asks and the draft does not show; the same draft if there is nothing. Raises nothing.
+        """
         question = question_of(query, current, self._options.default)
         return draft if question is None else await self.recall(question, session, user_id, draft, views)
 

@@ -12,7 +12,7 @@ from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.verification import verify
-from reactor_memory.core.loading import Brought
+from reactor_memory.core.sources import Brought
 from reactor_memory.features.facts.prose import render_notes
 from reactor_memory.features.notes.block import NOTES as FRAME
 from reactor_memory.features.notes.block import NotesRenderer
