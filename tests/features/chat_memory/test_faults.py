@@ -117,7 +117,7 @@ async def test_cut_off_at_any_statement_conversation_is_as_it_was(url: str, fail
             else:
                 break
         failing.at = 0
-        assert "insert_range_summary" in failing.names
+        assert "insert_entry" in failing.names
         assert await check_whole(memory, "c", EVERY) == 1
 
 
