@@ -38,7 +38,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, DeletedSessions
-from reactor_memory.models.turns import last_turn_start
+from reactor_memory.models.turns import attached, last_turn_start, names_no_call
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 PAGE = 500
+CALLS_BEFORE = 200
+"""Among so many messages of the log the call is looked for that a result belongs to which names none."""
 
 
 class ManagerOptions(Value, frozen=True, kw_only=True):
@@ -206,6 +208,20 @@ class ConversationManager:
     @in_time
     async def save_batch(self, batch: AppendRequest) -> Appended:
         """Append what `prepare_batch` gave, as `save_history` does."""
+        return await self._append(await self._with_calls(batch))
+
+    async def _with_calls(self, batch: AppendRequest) -> AppendRequest:
+        """Results that name no call, which Gemini and Ollama allow, belong to calls that the log may have."""
+        calls = {call.id for message in batch.messages for call in message.tool_calls}
+        if all(each.tool_call_id in calls for each in filter(names_no_call, batch.messages)):
+            return batch
+        try:
+            before = await self.read_messages(batch.session_id, user_id=batch.user_id, last=CALLS_BEFORE)
+        except SessionNotFoundError:
+            return batch
+        return msgspec.structs.replace(batch, messages=tuple(attached(batch.messages, before)))
+
+    async def _append(self, batch: AppendRequest) -> Appended:
         appended = await self._messages.append(batch)
         self._background.messages_saved(batch.session_id, appended.last_seq)
         if self._after_save is not None:
@@ -307,7 +323,7 @@ class ConversationManager:
                     agent_name=agent_name,
                     counter=counter,
                 )
-                return await self.save_batch(batch)
+                return await self._append(batch)
 
         return TurnLog(session_id, save, key=key, limits=self._options.limits, durable=durable)
 

@@ -9,6 +9,7 @@ from reactor_memory.core.context.given_messages import MessagesLike, answer_of, 
 from reactor_memory.core.turn_log import Stored, TurnLog
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.models import Message
+from reactor_memory.models.turns import attached
 
 _ANSWERING = ("assistant", "agent")
 _TURN = (*_ANSWERING, "tool")
@@ -67,7 +68,7 @@ class Turn:
         for position, given in enumerate(messages):
             taken += messages_of(given, field=f"messages[{position}]")
         if taken:
-            self._log.put(taken)
+            self._log.put(attached(taken, self._log.traffic))
         return self._log.soon()
 
     def answer(self, answer: MessagesLike) -> None:
@@ -85,7 +86,7 @@ class Turn:
         if unexpected := next((message.role for message in given if message.role not in _TURN), None):
             remedy = "give only what the model and its tools said in this turn"
             raise InvalidMessageError("answer", f"holds a message of the role {unexpected}; {remedy}")
-        self._log.answer = tuple(given)
+        self._log.answer = tuple(attached(given, self._log.traffic))
 
     async def stream(self, chunks: AsyncIterable[str]) -> AsyncIterator[str]:
         """Pass a streamed answer through. It is the answer once it is complete; a broken or empty stream is none."""

@@ -31,11 +31,15 @@ _LONGEST_ID = 40
 
 
 class Exchange(NamedTuple):
-    """A message that is no result, with its calls and their results under the ids that the provider gets."""
+    """A message that is no result, with its calls and their results under the ids that the provider gets. `places`:
+    where the results stand among the messages, as `place` is where the message does.
+    """
 
     message: Message
     calls: Sequence[ToolCall]
     results: Mapping[str, Sequence[Message]]
+    place: int = 0
+    places: Mapping[str, int] = {}
 
     def as_given(self, form: str) -> Any:
         """What the provider of this form gave; None for what another one gave, or was changed since."""
@@ -90,14 +94,18 @@ def exchanges(
     """
     ids = _CallIds(not_in_ids)
     messages = _joined_runs(messages, form)
-    results = {pair.call: [messages[index] for index in pair.results] for pair in find_pairs(messages)}
+    pairs = find_pairs(messages)
+    results = {pair.call: [messages[index] for index in pair.results] for pair in pairs}
+    places = {id(messages[index]): index for pair in pairs for index in pair.results}
     for index, message in enumerate(map(as_said, messages)):
         if message.role == "tool":
             continue
         made = message.tool_calls if message.role in _ASSISTANT else ()
         is_own = is_of(message, form)
         calls = [msgspec.structs.replace(call, id=ids.of(call.id, is_own=is_own)) for call in made]
-        yield Exchange(message, calls, _by_call(results.get(index, ()), made, calls))
+        answers = _by_call(results.get(index, ()), made, calls)
+        where = {call_id: places[id(found[0])] for call_id, found in answers.items()}
+        yield Exchange(message, calls, answers, index, where)
 
 
 def _joined_runs(messages: Sequence[Message], form: str) -> Sequence[Message]:

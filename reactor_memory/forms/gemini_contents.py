@@ -104,9 +104,10 @@ class _Content:
             frame["id"] = self.pieces.call_id()
         elif "id" in call:
             frame["id"] = call["id"]
-        frame["args"] = reference
-        if "args" not in call:  # no key, but a place among the blocks
-            return {**rest_of(written, key), key: {**frame, "args": {**reference, frames.EXACT: {}}}}
+        if "args" in call:
+            frame["args"] = reference
+        else:  # the call has its place among the blocks all the same
+            frame["name"] = {**reference, frames.EXACT: name}
         return {**rest_of(written, key), key: frame}
 
     def _result(self, where: str, written: JsonObject, key: str) -> Message:

@@ -26,6 +26,7 @@ from reactor_memory.forms.sdk_values import held, holder_of, kinds_of, misuse, p
 from reactor_memory.forms.storable import sendable
 from reactor_memory.forms.written import unless_plain
 from reactor_memory.models import AS_TEXT, Form, JsonObject, Message, Role, ToolCall
+from reactor_memory.models.turns import attached
 
 _MUST_BE = "must be a Message, a text, or a dict or an object of OpenAI, Anthropic or Gemini"
 _ROLES: dict[object, Role] = {
@@ -81,7 +82,7 @@ class _Reader:
 
     def finished(self) -> list[Message]:
         self._messages += self._steps.finished()
-        return self._messages
+        return attached(self._messages)
 
     def add(self, where: str, given: object) -> None:
         if type(given) is dict and (said := _plainly_said(cast("JsonObject", given))) is not None:
@@ -101,7 +102,7 @@ class _Reader:
 
     def _add_dict(self, where: str, item: JsonObject) -> None:
         if _kept_given(item) is not None:
-            self._put(_from_role_and_content(where, item, None))
+            self._put(_from_role_and_content(where, item))
         elif "role" not in item and ("messages" in item or "contents" in item):
             self._add_request(where, item)
         elif (holder := holder_of(item)) is not None:
@@ -114,29 +115,12 @@ class _Reader:
         elif "parts" in item and "content" not in item:
             self._put_without_mark(messages_of_content(where, item, _role(where, {"role": "user", **_known(item)})))
         else:
-            self._put_without_mark(_from_role_and_content(where, item, self._open_call(item)))
+            self._put_without_mark(_from_role_and_content(where, item))
 
     def _said_before(self) -> bool:
         """Whether the model said, in the short form, what the call that comes belongs to."""
         last = self._messages[-1] if self._messages and self._steps.is_empty else None
         return last is not None and last.role == "assistant" and last.given == AS_TEXT and bool(last.content)
-
-    def _open_call(self, item: JsonObject) -> str | None:
-        """For a result that names no call: the first call before it, of its name if it has one, without a result."""
-        if item.get("role") != "tool" or item.get("tool_call_id") is not None:
-            return None
-        name, answered = item.get("tool_name") or item.get("name"), list[str | None]()
-        for message in reversed(self.finished()):
-            if message.role == "tool":
-                answered.append(message.tool_call_id)
-                continue
-            for call in message.tool_calls if message.role == "assistant" else ():
-                if call.id in answered:
-                    answered.remove(call.id)
-                elif name is None or name == call.name:
-                    return call.id
-            break
-        return name if isinstance(name, str) else None
 
     def _add_request(self, where: str, item: JsonObject) -> None:
         """A whole request: to Anthropic ``system`` and ``messages``, to Gemini ``system_instruction`` and
@@ -172,7 +156,7 @@ class _Reader:
 # -- role and content: OpenAI, Anthropic, Ollama ----------------------------------------------------------------------
 
 
-def _from_role_and_content(where: str, item: JsonObject, open_call: str | None) -> list[Message]:
+def _from_role_and_content(where: str, item: JsonObject) -> list[Message]:
     """The results that a user message of Anthropic brings along, then the message, unless nothing of it is left."""
     role = _role(where, item)
     if item.keys() == {"role", "content"} and isinstance(item["content"], str) and item["role"] == role != "tool":
@@ -190,7 +174,7 @@ def _from_role_and_content(where: str, item: JsonObject, open_call: str | None) 
         role,
         form,
         frame,
-        tool_call_id=_call_id_of(item, open_call) if role == "tool" else item.get("tool_call_id"),
+        tool_call_id=_call_id_of(item) if role == "tool" else item.get("tool_call_id"),
         **_own_fields(where, item),
     )
     kept = _kept_given(item)
@@ -217,10 +201,11 @@ def _of_text(role: Role, text: str) -> Message:
     return Message(role=role, content=text, given=AS_TEXT if role in ("user", "assistant") else None)
 
 
-def _call_id_of(item: JsonObject, open_call: str | None) -> str | None:
+def _call_id_of(item: JsonObject) -> str | None:
+    """The id of the call, or what goes for it: the name of the tool."""
     given = item.get("tool_call_id")
-    if given is None:
-        given = item.get("name") if item["role"] == "function" else open_call
+    if given is None and _kept_given(item) is None:
+        given = item.get("tool_name") or item.get("name")
     return kept_id(given) if isinstance(given, str) else given
 
 
@@ -291,6 +276,8 @@ def _nothing(item: JsonObject) -> list[str]:
 
 def _form_of(item: JsonObject) -> Form:
     calls = item.get("tool_calls") or ()
+    if item["role"] == "tool" and item.get("tool_call_id") is None:  # only there results go by their order
+        return "ollama"
     if "images" in item or "tool_name" in item or any(_is_of_ollama(call) for call in calls):
         return "ollama"
     if "thinking" in item and isinstance(item.get("content"), str):

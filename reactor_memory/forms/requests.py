@@ -9,7 +9,9 @@ same history always gives the same other ones. A result that names no call is te
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, cast
 
 from reactor_memory.forms.content_parts import (
@@ -157,24 +159,35 @@ def ollama_message(exchange: Exchange) -> JsonObject:
 def to_openai_responses(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
     """The `input` of the Responses API (https://platform.openai.com/docs/api-reference/responses).
 
-    Items that the API gave go back as they came. Reasoning of a message that was changed since goes back without its
-    id: by that the API would look for the very items that it gave.
+    Items that the API gave go back as they came, and in their order: between a call and its result other calls may
+    stand, and what else the API gave, but nothing that was said otherwise. Reasoning of a message that was changed
+    since goes back without its id: by that the API would look for the very items that it gave.
     """
-    items: list[JsonObject] = [{"role": "system", "content": system}] if system else []
+    placed: list[tuple[int, Sequence[JsonObject]]] = []
+    results: list[tuple[int, int, Sequence[JsonObject]]] = []
+    said: list[int] = []
     for exchange in exchanges(messages, "openai_responses"):
         given = exchange.as_given("openai_responses")
-        if given is None or not _says_anything(exchange.role, given):
-            items += responses_items(exchange)
-        else:
-            items += given
+        if given is None and (exchange.message.content or exchange.message.parts or not exchange.calls):
+            said.append(exchange.place)
+        says_nothing = given is None or not _says_anything(exchange.role, given)
+        placed.append((exchange.place, responses_items(exchange) if says_nothing else given))
         for call_id, answers, result in exchange.results_as_given("openai_responses"):
-            items += [responses_output(call_id, answers)] if result is None else result
-    return items
+            items = [responses_output(call_id, answers)] if result is None else result
+            results.append((exchange.place, exchange.places[call_id], items))
+    for call, result, items in results:
+        placed.append((result if bisect(said, call) == bisect(said, result) else call, items))
+    placed.sort(key=itemgetter(0))
+    shown = [item for _, items in placed for item in items]
+    return [{"role": "system", "content": system}, *shown] if system else shown
 
 
 def _says_anything(role: str, items: Sequence[JsonObject]) -> bool:
     """An empty answer in the short form is left out, as every other."""
-    return role != "assistant" or len(items) > 1 or bool(items[0].get("content")) or "type" in items[0]
+    return role != "assistant" or len(items) > 1 or bool(items[0].get("content")) or items[0].keys() != _SAID
+
+
+_SAID = {"role", "content"}
 
 
 def responses_output(call_id: str, answers: Sequence[Message]) -> JsonObject:

@@ -13,8 +13,14 @@ from reactor_memory.forms.written import unless_plain
 from reactor_memory.models import JsonObject, Message, Role, frames
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-_SERVED_CALLS = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
-"""Calls of the API's own tools that the caller carries out, and answers by an output."""
+_SERVED_CALLS = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request")
+"""Calls of the API's own tools that the caller carries out, and answers by an output. So is, of whatever kind, what has
+a `call_id`.
+"""
+
+_CALLED_WITH = ("action", "actions", "operation", "arguments", "code")
+_ANSWERED_WITH = ("output", "result")
+_OUTPUTS = frozenset(f"{call}_output" for call in (*_CALLS, *_SERVED_CALLS))
 
 _NAMED_BY_ITEM = ("local_shell_call_output", "mcp_approval_response")
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
@@ -34,8 +40,10 @@ class ResponseSteps:
     def is_item(item: JsonObject) -> bool:
         """Whether this is an item that no other form has."""
         kind = item.get("type")
+        if isinstance(kind, str) and kind not in _NO_ITEMS:
+            return True
         if "role" not in item:
-            return isinstance(kind, str) and kind not in _NO_ITEMS
+            return item.keys() == {"id"}  # a reference to an item
         if str(item["role"]) not in _ROLES or "tool_calls" in item:
             return False
         kinds = kinds_of(item.get("content"))
@@ -64,10 +72,10 @@ class ResponseSteps:
 
     def add(self, where: str, given: JsonObject) -> list[Message]:
         item = cast("JsonObject", sendable(given))
-        kind = str(item.get("type", "message"))
+        kind = str(item.get("type", "message" if "role" in item else "item_reference"))
         if kind == "message" and item.get("role") != "assistant":
             return [*self.finished(), _said_by_others(where, item)]
-        if kind.endswith("_output") or kind == "mcp_approval_response":
+        if _is_result(item, kind):
             return [*self.finished(), _output(where, item, kind)]
         is_next = (self._has_message or self._pieces.calls) and kind in ("message", "reasoning")
         done = self.finished() if is_next else []
@@ -87,10 +95,10 @@ class ResponseSteps:
             call_id = plain_text(f"{where}.id", item.get("call_id") if "call_id" in item else None)
             reference = pieces.call(call_id, name, _arguments(f"{where}.{key}", item.get(key)))
             return {**rest_of(item, "call_id", key), "call_id": pieces.call_id(), key: reference}
-        if kind in _SERVED_CALLS or kind == "mcp_approval_request":
+        if kind in _SERVED_CALLS or isinstance(item.get("call_id"), str):
             call_id = item.get("call_id") or item.get("id") or kind
             name = item.get("name") or kind.removesuffix("_call")
-            key = next((key for key in ("action", "actions", "operation", "arguments") if item.get(key)), None)
+            key = next((key for key in _CALLED_WITH if item.get(key)), None)
             if key is None:
                 reference = pieces.call(str(call_id), str(name), {})
                 return {**rest_of(item, "type"), "type": {**reference, frames.EXACT: kind}}
@@ -111,29 +119,39 @@ def _said_by_others(where: str, item: JsonObject) -> Message:
     return unless_plain(content.pieces.message(role, "openai_responses", [frame]))
 
 
+def _is_result(item: JsonObject, kind: str) -> bool:
+    """Whether the item answers a call. An output of the API's own that names none is a piece of what the model did."""
+    if kind == "mcp_approval_response" or kind in _OUTPUTS:
+        return True
+    return kind.endswith("_output") and isinstance(item.get("call_id"), str)
+
+
 def _output(where: str, item: JsonObject, kind: str) -> Message:
     key = "call_id"
     if kind == "mcp_approval_response":
         key = "approval_request_id"
     elif kind in _NAMED_BY_ITEM and "call_id" not in item:
         key = "id"
-    call_id = item.get(key)
+    call_id = item.get(key) or item.get("name")
     if not isinstance(call_id, str):
         raise InvalidMessageError(f"{where}.{key}", "is missing; a result names the call it answers")
     content = MessageContent("tool", "openai_responses")
-    output: Any = item.get("output")
-    taken = [key, "output"]
-    frame: JsonObject = {key: result_id(call_id)}
+    of_text = next((name for name in _ANSWERED_WITH if name in item), "output")
+    output: Any = item.get(of_text)
+    taken = [key, of_text]
+    frame: JsonObject = (
+        {key: result_id(call_id)} if item.get(key) else {name: item[name] for name in [key] if key in item}
+    )
     if isinstance(output, str) or (isinstance(output, list) and kind in _TEXT_OUTPUTS):
-        frame["output"] = content.of(f"{where}.output", cast("object", output))
+        frame[of_text] = content.of(f"{where}.{of_text}", cast("object", output))
     elif isinstance(output, dict):
         part = cast("JsonObject", output)
-        frame["output"] = content.pieces.part({"type": kind, **part}, part)
+        frame[of_text] = content.pieces.part({"type": kind, **part}, part)
     elif output is not None:
         reference: JsonObject = content.pieces.part({"type": kind, "output": output})
-        frame["output"] = {**reference, frames.EXACT: cast("object", output)}
-    elif "output" in item:
-        frame["output"] = None
+        frame[of_text] = {**reference, frames.EXACT: cast("object", output)}
+    elif of_text in item:
+        frame[of_text] = None
     if kind == "mcp_approval_response":
         verdict = "approved" if item.get("approve") else "not approved"
         frame[frames.TEXT] = content.pieces.text(verdict)

@@ -22,10 +22,30 @@ _BLOCKS = ("text", "thinking", "redacted_thinking", "tool_use")
 _PARTS = ("text", "function_call", "functionCall", "inline_data", "inlineData")
 
 
+_AS_SENT = ("openai", "anthropic")
+"""SDKs that send back their own objects without what their API did not set, and under its names."""
+
+
 def plain(given: object) -> object:
-    """An object of an SDK as its dict, everything else as it is."""
+    """An object of an SDK as its dict, as the SDK would send it back; everything else as it is."""
     dump = getattr(given, "model_dump", None)
-    return dump() if callable(dump) else given
+    if not callable(dump):
+        return given
+    if any(base.__module__.partition(".")[0] in _AS_SENT for base in type(given).__mro__):
+        return dump(mode="json", by_alias=True, exclude_unset=True, exclude=_not_sent(given), warnings=False)
+    return dump()
+
+
+def _not_sent(value: Any) -> Any:
+    """What an SDK puts beside what its API gave, such as parsed JSON, in the form of `exclude` of pydantic."""
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return {place: inner for place, each in enumerate(items) if (inner := _not_sent(each))}
+    if not callable(getattr(value, "model_dump", None)):
+        return None
+    own: Any = getattr(value, "__api_exclude__", None) or ()
+    inside = {name: inner for name, each in value if (inner := _not_sent(each))}
+    return {**inside, **(cast("JsonObject", own) if isinstance(own, Mapping) else dict.fromkeys(own, True))}
 
 
 def kinds_of(content: object) -> list[str]:

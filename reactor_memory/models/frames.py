@@ -78,6 +78,16 @@ def references(frame: Any) -> Iterator[Reference]:
                 yield from references(each)
 
 
+def names_call(frame: Any) -> bool:
+    """Whether the provider gave the id of the call that the message answers."""
+    if isinstance(frame, list):
+        return any(map(names_call, cast("list[Any]", frame)))
+    if not isinstance(frame, dict) or VERBATIM in frame:
+        return False
+    found = cast("dict[str, Any]", frame)
+    return RESULT_ID in found or any(map(names_call, found.values()))
+
+
 def fits(frame: Any, content: str, parts: int, calls: int) -> bool:
     """Whether the frame belongs to a message as it is now: not if it was shortened since."""
     end, seen_parts, seen_calls = 0, set[int](), set[int]()

@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from reactor_memory.models import (
     Message,
+    frames,
     holds_reasoning,
     is_bare_reasoning,
     is_models,
@@ -67,6 +70,49 @@ def find_pairs(messages: Sequence[Message], start: int = 0, end: int | None = No
 def _answered(messages: Sequence[Message], call: int, results: list[int]) -> bool:
     answered = {messages[index].tool_call_id for index in results}
     return all(tool_call.id in answered for tool_call in messages[call].tool_calls)
+
+
+def names_no_call(message: Message) -> bool:
+    """Whether this is a result of which the provider gave no id of a call: it goes by the name, or by the order."""
+    if message.role != "tool" or message.given is None:
+        return False
+    return message.tool_call_id is None or not frames.names_call(message.given.frame)
+
+
+def attached(messages: Sequence[Message], before: Sequence[Message] = ()) -> list[Message]:
+    """The messages, their results that name no call with the id of the first call of their name, or of the first call
+    at all, that waits for one. `before`: the messages that they follow.
+    """
+    found = [*before]
+    for message in messages:
+        if names_no_call(message):
+            call_id = _waiting_call(found, message.tool_call_id or message.name)
+            message = message if call_id is None else replace(message, tool_call_id=call_id)
+        found.append(message)
+    return found[len(before) :]
+
+
+def _waiting_call(before: Sequence[Message], name: str | None) -> str | None:
+    waiting: list[tuple[str, str]] = []
+    answered: list[str | None] = []
+    for message in reversed(before):
+        if message.role == "tool":
+            answered.append(message.tool_call_id)
+        elif not is_models(message):
+            break
+        elif message.tool_calls:
+            calls = [(call.id, call.name) for call in message.tool_calls]
+            for answer in answered[::-1]:
+                if found := next((call for call in calls if call[0] == answer), None):
+                    calls.remove(found)
+                    answered.remove(answer)
+            if not calls:
+                break
+            waiting = [*calls, *waiting]
+    if any(call_id == name for call_id, _ in waiting):
+        return name
+    fits = (call_id for call_id, called in waiting if name is None or name == called or name.startswith(f"{called}-"))
+    return next(fits, None)
 
 
 def find_orphans(

@@ -10,6 +10,7 @@ import pytest
 from reactor_memory import Context, Memory, Settings, forms, open_memory
 from reactor_memory.evaluation.transcripts import read_lines, to_line
 from tests.forms.provider_histories import DATA, Json, as_json
+from tests.forms.test_given_back import APART, QUESTION
 
 pytestmark = pytest.mark.anyio
 
@@ -143,6 +144,26 @@ async def test_replay_and_forks_of_forks_give_it_back(form: str, url: str) -> No
         fork = await memory.fork("s", at_seq=(await memory.get_session("s")).last_seq)
         second = await memory.fork(fork.session_id, at_seq=fork.last_seq)
         assert as_json(shown(await memory.load_history(second.session_id, budget=100_000), form)) == as_json(history)
+
+
+@pytest.mark.parametrize("apart", APART)
+async def test_results_that_name_no_call_are_saved_apart(apart: str, url: str) -> None:
+    asked, told = APART[apart]
+    async with open_memory(url) as memory:
+        for number, item in enumerate((QUESTION, asked, *told)):
+            await memory.save_history("saved", item, idempotency_key=f"k{number}")
+            assert (await memory.save_history("saved", item, idempotency_key=f"k{number}")).replayed
+        async with memory.turn("turn", QUESTION) as turn:
+            for item in (asked, *told):
+                await turn.add(item)
+            running = turn.current_context().to_openai()
+            turn.answer("So.")
+        for session_id in ("saved", "turn"):
+            context = await memory.load_history(session_id, budget=10_000)
+            assert context.to_openai()[: len(running)] == running
+            assert len([each for each in running if each["role"] == "tool"]) == len(told)
+            if apart.startswith("ollama"):
+                assert shown(context, "ollama")[: 2 + len(told)] == [QUESTION, asked, *told]
 
 
 async def gives_back_what_is_loaded(memory: Memory, form: str) -> None:

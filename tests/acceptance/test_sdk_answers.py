@@ -9,6 +9,7 @@ import pytest
 
 from reactor_memory import open_memory
 from reactor_memory.errors import InvalidMessageError
+from tests.forms.sdk_shapes import shapes
 
 if TYPE_CHECKING:  # they take seconds to import
     from anthropic.types import Message as AnthropicMessage
@@ -106,6 +107,31 @@ async def test_what_an_sdk_gives_is_an_answer() -> None:
             _, answer = await memory.read_messages(name)
             found = answer.role, answer.content, len(answer.parts), [call.name for call in answer.tool_calls]
             assert found == ("assistant", content, parts, calls), name
+
+
+@pytest.mark.anyio
+async def test_what_only_an_sdk_adds_is_not_sent_back() -> None:
+    from anthropic.types.beta import BetaFallbackBlock
+    from openai.types.responses import ParsedResponse
+
+    parsed = ParsedResponse[Any].model_validate(response(MESSAGE).model_dump(exclude_unset=True))
+    said: Any = parsed.output[0]
+    said.content[0].parsed = {"town": "Lyon"}
+    fallback = next(shapes(BetaFallbackBlock))
+    assert "from" in fallback  # the attribute is from_
+    block = BetaFallbackBlock.model_validate(fallback)
+    async with open_memory("memory://") as memory:
+        for name, given in {"openai": parsed, "its output": parsed.output, "anthropic": claude_of(block)}.items():
+            async with memory.turn(name, "Where is it?") as turn:
+                turn.answer(given)
+        for name in ("openai", "its output"):
+            assert (await memory.load_history(name, budget=1000)).to_openai_responses()[1:] == [MESSAGE]
+        written = (await memory.load_history("anthropic", budget=1000)).to_anthropic()["messages"][1]
+    assert written == {"role": "assistant", "content": [fallback, {"type": "text", "text": "So."}]}
+
+
+def claude_of(block: Any) -> Any:
+    return {"role": "assistant", "content": [block, {"type": "text", "text": "So."}]}
 
 
 async def _streamed() -> AsyncIterator[str]:

@@ -70,15 +70,16 @@ def _responses(items: Sequence[Json]) -> Iterator[str]:
     waiting: set[str] = set()
     seen: list[str] = []
     for item in items:
-        kind = item.get("type", "message")
-        if kind in _CALLS:
-            waiting.add(item[_CALLS[kind]])
-        elif kind.endswith("_output") or kind == "mcp_approval_response":
+        kind = item.get("type", "message" if "role" in item else "item_reference")
+        is_output = kind.endswith(("_output", "_response"))
+        if is_output and not ("call_id" in item and item["call_id"] is None):  # else the API answered itself
             answered = item.get("call_id") or item.get("approval_request_id") or item["id"]
             if answered not in waiting:
                 yield "an output has no call"
             waiting.discard(answered)
             continue
+        if not is_output and (call_id := item["id"] if kind == "mcp_approval_request" else item.get("call_id")):
+            waiting.add(call_id)
         elif kind == "message" and item.get("content") in (None, []):
             yield "a message is empty"
         seen += [item["id"]] if "id" in item else []
@@ -89,18 +90,6 @@ def _responses(items: Sequence[Json]) -> Iterator[str]:
     for item, after in pairwise([*items, {"role": "user"}]):
         if item.get("type") == "reasoning" and after.get("role") == "user":
             yield "reasoning is not followed by what it led to"
-
-
-_CALLS = {
-    "function_call": "call_id",
-    "custom_tool_call": "call_id",
-    "computer_call": "call_id",
-    "shell_call": "call_id",
-    "apply_patch_call": "call_id",
-    "local_shell_call": "call_id",
-    "mcp_approval_request": "id",
-}
-"""The key by which each is answered."""
 
 
 def _anthropic(messages: Sequence[Json]) -> Iterator[str]:
@@ -142,7 +131,7 @@ def _anthropic_message(message: Json) -> Iterator[str]:
     if message["role"] == "user" and any(kind in models for kind in kinds):
         yield "the user says what only a model says"
     served = {block["tool_use_id"] for block in blocks if block["type"].endswith("_tool_result")}
-    if served - {block["id"] for block in blocks if block["type"] == "server_tool_use"}:
+    if served - {block["id"] for block in blocks if block["type"] in ("server_tool_use", "mcp_tool_use")}:
         yield "the result of a server's tool has no call"
     if any(block.get("is_error") and not block.get("content") for block in blocks):
         yield "a failed result is empty"

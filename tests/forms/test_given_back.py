@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -20,6 +21,7 @@ from reactor_memory.forms.losses import not_shown
 from reactor_memory.forms.records import record_of
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_ollama, to_openai, to_openai_responses
 from reactor_memory.models import Message, NotShown
+from reactor_memory.models.turns import attached
 from tests.forms.provider_histories import HISTORIES, Json, as_json
 from tests.forms.provider_validators import problems
 from tests.scenes.tables import each_row
@@ -33,6 +35,7 @@ WRITTEN: dict[str, Callable[[Sequence[Message]], list[Json]]] = {
 }
 
 
+QUESTION: Json = {"role": "user", "content": "And?"}
 _COLUMNS = (
     "seq", "message_id", "role", "visibility", "author_id", "content", "parts", "tool_calls", "tool_call_id", "name",
     "metadata",
@@ -111,6 +114,60 @@ def test_what_goes_in_comes_out(form: str, data: st.DataObject) -> None:
 @settings(max_examples=400)
 def test_what_goes_in_comes_out_of_many_histories(form: str, data: st.DataObject) -> None:
     check(form, data.draw(HISTORIES[form]))
+
+
+def test_responses_that_come_item_by_item_keep_their_order() -> None:
+    calls = [{"type": "function_call", "call_id": f"c{n}", "name": "f", "arguments": "{}"} for n in range(3)]
+    outputs = [{"type": "function_call_output", "call_id": f"c{n}", "output": str(n)} for n in (1, 0, 2)]
+    program = {"type": "program", "id": "p", "call_id": "p1", "code": "f()", "fingerprint": "x"}
+    ended = {"type": "program_output", "id": "po", "call_id": "p1", "result": "3", "status": "completed"}
+    histories = [
+        [QUESTION, *calls, *outputs],
+        [QUESTION, calls[0], calls[1], outputs[0], calls[2], *outputs[1:]],
+        [QUESTION, program, calls[0], calls[1], *outputs[:2], calls[2], outputs[2], ended],
+    ]
+    for history in histories:
+        kept = stored([message for item in history for message in messages_of(item)])
+        assert to_openai_responses(kept) == history
+        for other, write in WRITTEN.items():
+            assert problems(other, write(kept)) == [], other
+
+
+NAMES = list(enumerate("fgf"))
+CALLED = [{"function": {"name": name, "arguments": {"n": n}}} for n, name in NAMES]
+ANSWERS = [{"role": "tool", "content": str(n)} for n, _ in NAMES]
+NAMED = [{**answer, "tool_name": name} for answer, (_, name) in zip(ANSWERS, NAMES, strict=True)]
+OPENAI_CALLS = [
+    {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": f'{{"n": {n}}}'}} for n, name in NAMES
+]
+ASKED_GEMINI = {"role": "model", "parts": [{"functionCall": {"name": name, "args": {"n": n}}} for n, name in NAMES]}
+TOLD_GEMINI = [
+    {"role": "user", "parts": [{"functionResponse": {"name": name, "response": {"result": str(n)}}}]}
+    for n, name in NAMES
+]
+APART: dict[str, tuple[Json, list[Json]]] = {
+    "gemini": (ASKED_GEMINI, TOLD_GEMINI),
+    "gemini, others first": (ASKED_GEMINI, [TOLD_GEMINI[1], TOLD_GEMINI[0], TOLD_GEMINI[2]]),
+    "ollama": ({"role": "assistant", "content": "", "tool_calls": CALLED}, NAMED),
+    "ollama without names": ({"role": "assistant", "content": "", "tool_calls": CALLED}, ANSWERS),
+    "ollama with ids": (
+        {"role": "assistant", "content": "", "tool_calls": [{"id": f"c{n}", **CALLED[n]} for n, _ in NAMES]},
+        NAMED,
+    ),
+    "openai without ids": ({"role": "assistant", "content": None, "tool_calls": OPENAI_CALLS}, ANSWERS),
+}
+
+
+@each_row("apart", APART)
+def test_results_that_name_no_call_find_the_next_one(apart: str) -> None:
+    asked, told = APART[apart]
+    made = list(messages_of([QUESTION, asked]))
+    for item in told:
+        made += attached(messages_of(item), made)
+    calls = {call["id"]: json.loads(call["function"]["arguments"])["n"] for call in to_openai(made)[1]["tool_calls"]}
+    answers = [each for each in to_openai(made) if each["role"] == "tool"]
+    assert {each["tool_call_id"]: int(each["content"]) for each in answers} == calls
+    assert attached(made) == made
 
 
 def test_what_another_provider_does_not_get_is_named() -> None:
