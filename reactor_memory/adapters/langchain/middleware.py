@@ -39,11 +39,12 @@ LATEST = 6
 class MemoryState(AgentState[Any]):
     """`memory_saved_until` is the id of the message up to which the session has the messages of the state, and
     `memory_thread` marks what was kept of the thread. It outlives no checkpointer: a state that begins anew takes back
-    nothing of what others said in its session.
+    nothing of what others said in its session. `memory_beside` names runs of the thread that the state never held.
     """
 
     memory_saved_until: NotRequired[Annotated[str, PrivateStateAttr]]
     memory_thread: NotRequired[Annotated[str, PrivateStateAttr]]
+    memory_beside: NotRequired[Annotated[list[str], PrivateStateAttr]]
 
 
 class Scope(Value, frozen=True, kw_only=True):
@@ -147,13 +148,11 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
 
     def after_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         scope = self._scope(runtime)
-        self._crossing.call(lambda: self._follow(state, scope, ends=True))
-        return _all_saved(state)
+        return self._crossing.call(lambda: self._end(state, scope))
 
     async def aafter_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         scope = self._scope(runtime)
-        await self._crossing.acall(lambda: self._follow(state, scope, ends=True))
-        return _all_saved(state)
+        return await self._crossing.acall(lambda: self._end(state, scope))
 
     # -- what they do -------------------------------------------------------------------------------------------
 
@@ -174,12 +173,19 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
         return from_messages(in_exchanges(context.messages))
 
-    async def _follow(self, state: Any, scope: Scope, *, begins: bool = False, ends: bool = False) -> None:
+    async def _follow(self, state: Any, scope: Scope, *, begins: bool = False) -> None:
         """Keep the state as it is now."""
+        alone, beside = begins and _is_replay(), state.get("memory_beside") or ()
+        await self._log(state, scope).follow(*_new(state), begins=begins, alone=alone, beside=beside)
+
+    async def _end(self, state: Any, scope: Scope) -> dict[str, Any] | None:
+        """Keep the state as the run leaves it, and note what was beside."""
+        await self._follow(state, scope)
         log = self._log(state, scope)
-        await log.follow(*_new(state), alone=begins and _is_replay())
-        if ends:
-            log.end(*_new(state))
+        beside = await log.beside(*_new(state), state.get("memory_beside") or ())
+        log.end(*_new(state))
+        messages: Sequence[BaseMessage] = state["messages"]
+        return {"memory_saved_until": messages[-1].id or BEGINNING, "memory_beside": beside} if messages else None
 
     def _log(self, state: Any, scope: Scope) -> ThreadLog:
         logs, thread = logs_of(self._memory), _thread_of(state) or ""
@@ -280,11 +286,6 @@ def _new(state: Any) -> tuple[Sequence[BaseMessage], int]:
     if saved_until == BEGINNING:
         return messages, 0
     return messages, 1 + next(index for index, message in enumerate(messages) if message.id == saved_until)
-
-
-def _all_saved(state: Any) -> dict[str, Any] | None:
-    messages: Sequence[BaseMessage] = state["messages"]
-    return {"memory_saved_until": messages[-1].id or BEGINNING} if messages else None
 
 
 def _input_start(messages: Sequence[BaseMessage]) -> int:

@@ -22,11 +22,15 @@ from reactor_memory.adapters.langchain.message_conversion import from_message, k
 from reactor_memory.errors import IdempotencyConflictError, InvalidInputError, SessionNotFoundError
 from reactor_memory.memory import Memory
 from reactor_memory.models import Message
-from reactor_memory.models.requests import step_key
+from reactor_memory.models.requests import Appended, step_key
 from reactor_memory.models.seq_ranges import joined_ranges
+from reactor_memory.models.turns import is_answered
 
 THREAD = "langchain_thread"
 """The key of `Message.metadata` that names the thread a message was kept of."""
+
+RUN = "langchain_run"
+"""The key of `Message.metadata` that names the run which a message was kept in."""
 
 MOST_THREADS = 64
 """So many threads a memory knows without reading."""
@@ -36,6 +40,9 @@ MOST_AT_ONCE = 500
 
 LIVE_SECONDS = 60.0
 """A run that did nothing for so long, and did not end, is taken for one that was given up."""
+
+MOST_BESIDE = 64
+"""So many runs at most that were beside those of a state are remembered."""
 
 MOST_TRIES = 5
 """So often a step is tried that other runs of its thread come before."""
@@ -47,28 +54,35 @@ class Kept(NamedTuple):
     id: str
     seq: int
     digest: int
+    run: str = ""
     is_read: bool = False
 
 
 class Run:
-    """A run of a thread: where the session ended as it began, which runs were `beside` it, and its own messages."""
+    """A run of a thread, known by a message that it was given: where the session ended as it began, and which
+    runs were `beside` it, in this process or another one.
+    """
 
-    def __init__(self, beside: Sequence[Run]) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.began_at: int | None = None
-        self.beside = beside
-        self.ids: set[str] = set()
+        self.beside: set[str] = set()
         self.has_ended = False
         self.acted_at = monotonic()
 
     def may_take_back(self, kept: Kept) -> bool:
         """What other runs said since it began is not its own to take back."""
-        if any(kept.id in run.ids for run in self.beside):
-            return False
-        return kept.seq <= (self.began_at or 0) or kept.id in self.ids
+        if kept.run == self.name:
+            return True
+        return self.beside.isdisjoint((kept.run, kept.id)) and kept.seq <= (self.began_at or 0)
+
+    @property
+    def is_recent(self) -> bool:
+        return monotonic() - self.acted_at < LIVE_SECONDS
 
     @property
     def is_live(self) -> bool:
-        return not self.has_ended and monotonic() - self.acted_at < LIVE_SECONDS
+        return not self.has_ended and self.is_recent
 
 
 class ThreadLog:
@@ -84,6 +98,8 @@ class ThreadLog:
         self._agent_name = agent_name
         self._kept: list[Kept] | None = None
         self._end = 0
+        self._is_behind = False
+        self._live_elsewhere: list[str] = []
         self._runs: dict[str, Run] = {}
         self._lock = anyio.Lock()
 
@@ -92,47 +108,74 @@ class ThreadLog:
         """Whether a run is under way, or was given up without a word."""
         return any(not run.has_ended for run in self._runs.values())
 
-    async def follow(self, messages: Sequence[BaseMessage], start: int, *, alone: bool = False) -> None:
-        """Bring the session up to the state of a run, whose messages from `start` on are new. `alone`: what other runs
-        of the thread did is none of its past.
+    async def follow(
+        self,
+        messages: Sequence[BaseMessage],
+        start: int,
+        *,
+        begins: bool = False,
+        alone: bool = False,
+        beside: Sequence[str] = (),
+    ) -> None:
+        """Bring the session up to the state of a run, whose messages from `start` on are new. `beside` names the runs
+        that the state never held, since they ran at once with its own; with `alone` what others did that is none of its
+        past.
         """
         async with self._lock:
+            if begins:
+                await self._refresh()
             if alone:
                 self._runs.clear()
+            run = self._run_of(messages, start)
+            run.beside.update(beside)
             try:
-                await self._follow(messages, start, self._run_of(messages, start))
+                await self._follow(messages, start, run, begins=begins and not alone)
             except BaseException:
                 self._kept = None  # what was stored is not known
                 raise
 
     def end(self, messages: Sequence[BaseMessage], start: int) -> None:
         """The run is over, however it ended."""
-        run = self._run_of(messages, start)
-        run.has_ended, run.beside = True, ()
+        self._run_of(messages, start).has_ended = True
+
+    async def beside(self, messages: Sequence[BaseMessage], start: int, before: Sequence[str]) -> list[str]:
+        """The runs that the state of this one never held: those `before`, and those that stored something since it
+        began.
+        """
+        async with self._lock:
+            await self._refresh()
+            run = self._run_of(messages, start)
+            kept = await self._read() if self._kept is None else self._kept
+            began_at = self._end if run.began_at is None else run.began_at
+            since = [each.run for each in kept if each.seq > began_at and each.run not in ("", run.name)]
+        return list(dict.fromkeys([*before, *since]))[-MOST_BESIDE:]
 
     def first_seq(self, message: BaseMessage) -> int | None:
         """Where the session has a message."""
         return next((kept.seq for kept in reversed(self._kept or ()) if kept.id == message.id), None)
 
     def _run_of(self, messages: Sequence[BaseMessage], start: int) -> Run:
-        """A run is known by the first message that it was given."""
-        name = messages[start].id or "" if start < len(messages) else ""
-        run = self._runs.get(name) or Run([each for each in self._runs.values() if each.is_live])
-        self._runs[name] = run
+        name = _name_of_run(messages, start)
+        run = self._runs.get(name)
+        if run is None:
+            run = Run(name)
+            run.beside.update(other for other, each in self._runs.items() if each.is_live)
+            self._runs[name] = run
         run.acted_at = monotonic()
-        run.ids |= {message.id for message in messages[start:] if message.id}
-        self._runs = {name: each for name, each in self._runs.items() if each is run or each.is_live}
+        self._runs = {name: each for name, each in self._runs.items() if each is run or each.is_recent}
         return run
 
-    async def _follow(self, messages: Sequence[BaseMessage], start: int, run: Run) -> None:
+    async def _follow(self, messages: Sequence[BaseMessage], start: int, run: Run, *, begins: bool) -> None:
         for tries in range(1, MOST_TRIES + 1):
             kept = await self._read() if self._kept is None else self._kept
-            run.began_at = self._end if run.began_at is None else run.began_at
+            if run.began_at is None:
+                run.began_at = self._end
+                run.beside.update(self._live_elsewhere if begins else ())
             again = await self._take_back(kept, messages, start, run)
             known = {each.id for each in self._kept or ()}
             new = [each for at, each in enumerate(messages) if at >= min(start, again) and each.id not in known]
             try:
-                await self._append(messages, new)
+                await self._append(messages, new, run)
             except IdempotencyConflictError:  # another run of the thread came before
                 self._kept = None
                 if tries == MOST_TRIES:
@@ -140,16 +183,28 @@ class ThreadLog:
             else:
                 return
 
+    async def _refresh(self) -> None:
+        """Forget what was read if others saved since."""
+        with suppress(SessionNotFoundError):
+            session = await self._memory.get_session(self._session_id, user_id=self._user_id)
+            if session.last_seq != self._end or self._is_behind:
+                self._kept = None
+
     async def _read(self) -> list[Kept]:
         """The messages of threads that the session has."""
         kept: list[Kept] = []
+        newest: dict[str, Message] = {}
         with suppress(SessionNotFoundError):
             self._end = (await self._memory.get_session(self._session_id, user_id=self._user_id)).last_seq
         async for message in self._memory.stream_messages(self._session_id, user_id=self._user_id):
             message_id = kept_of(message).get("id") if message.metadata.get(THREAD) == self._thread else None
             if isinstance(message_id, str):
-                kept.append(Kept(message_id, message.seq or 0, _digest(from_message(message)), is_read=True))
-        self._kept = kept
+                run = str(message.metadata.get(RUN, ""))
+                kept.append(Kept(message_id, message.seq or 0, _digest(from_message(message)), run, is_read=True))
+                newest[run] = message
+        self._kept, self._is_behind = kept, False
+        now = self._memory.container.clock()()
+        self._live_elsewhere = [run for run, last in newest.items() if run not in self._runs and _may_go_on(last, now)]
         return kept
 
     # -- what the state no longer holds -------------------------------------------------------------------------
@@ -183,7 +238,7 @@ class ThreadLog:
 
     # -- what is new --------------------------------------------------------------------------------------------
 
-    async def _append(self, messages: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> None:
+    async def _append(self, messages: Sequence[BaseMessage], new: Sequence[BaseMessage], run: Run) -> None:
         """A user message by itself, what follows it as steps of its turn."""
         kept = self._kept if self._kept is not None else []
         seqs = {each.id: each.seq for each in kept}
@@ -197,31 +252,48 @@ class ThreadLog:
                 last_seq = seq or last_seq
                 continue
             if isinstance(message, HumanMessage) or len(batch) == MOST_AT_ONCE:
-                last_seq = await self._store(batch, first_seq, last_seq)
+                last_seq = await self._store(run, batch, first_seq, last_seq)
                 batch = []
             if isinstance(message, HumanMessage):
-                first_seq = last_seq = await self._store([message], 0, last_seq)
+                first_seq = last_seq = await self._store(run, [message], 0, last_seq)
             else:
                 batch.append(message)
-        await self._store(batch, first_seq, last_seq)
+        await self._store(run, batch, first_seq, last_seq)
 
-    async def _store(self, batch: Sequence[BaseMessage], first_seq: int, last_seq: int) -> int:
+    async def _store(self, run: Run, batch: Sequence[BaseMessage], first_seq: int, last_seq: int) -> int:
         """Returns where the last message stands."""
         if not batch:
             return last_seq
-        converted = [_marked(to_message(message), self._thread) for message in batch]
-        appended = await self._memory.save_history(
-            self._session_id,
-            converted,
-            user_id=self._user_id,
-            idempotency_key=step_key(first_seq, self._end) if first_seq else _key_of(batch, self._end),
-            agent_name=self._agent_name,
-        )
+        converted = [_marked(to_message(message), self._thread, run.name) for message in batch]
+        if first_seq:
+            appended = await self._save(converted, step_key(first_seq, self._end))
+        else:
+            appended = await self._begin(batch, converted)
+        self._is_behind |= appended.first_seq > self._end + 1
         self._end = max(self._end, appended.last_seq)
         if self._kept is not None:
+            known = {each.seq for each in self._kept}
             places = enumerate(batch, appended.first_seq)
-            self._kept += [Kept(message.id, seq, _digest(message)) for seq, message in places if message.id]
+            kept = [Kept(message.id, seq, _digest(message), run.name) for seq, message in places if message.id]
+            self._kept += [each for each in kept if each.seq not in known]
         return appended.last_seq
+
+    async def _begin(self, batch: Sequence[BaseMessage], converted: Sequence[Message]) -> Appended:
+        """Store what a run was given, unless another process did. What was taken back before is stored again."""
+        key = _key_of(batch)
+        with suppress(IdempotencyConflictError):  # another run kept it, or it had other words
+            appended = await self._save(converted, key)
+            if not appended.replayed:
+                return appended
+        stands = next((each.seq for each in await self._read() if each.id == batch[0].id), None)
+        if stands is not None:
+            return Appended(first_seq=stands, last_seq=stands + len(batch) - 1, replayed=True)
+        return await self._save(converted, f"{key} after {self._end}")
+
+    async def _save(self, batch: Sequence[Message], key: str) -> Appended:
+        return await self._memory.save_history(
+            self._session_id, batch, user_id=self._user_id, idempotency_key=key, agent_name=self._agent_name
+        )
 
 
 class ThreadLogs:
@@ -254,8 +326,21 @@ def logs_of(memory: Memory) -> ThreadLogs:
     return _LOGS.setdefault(memory, ThreadLogs())
 
 
-def _marked(message: Message, thread: str) -> Message:
-    return replace(message, metadata={**message.metadata, THREAD: thread})
+def _name_of_run(messages: Sequence[BaseMessage], start: int) -> str:
+    """The id of the newest message that the run was given; before it may stand what runs at once with it were given."""
+    given = start
+    while given + 1 < len(messages) and isinstance(messages[given + 1], HumanMessage):
+        given += 1
+    return messages[given].id or "" if given < len(messages) else ""
+
+
+def _marked(message: Message, thread: str, run: str) -> Message:
+    return replace(message, metadata={**message.metadata, THREAD: thread, RUN: run})
+
+
+def _may_go_on(newest: Message, now: int) -> bool:
+    """Whether a run of another process may be under way, by the newest message of it."""
+    return not is_answered([newest]) and now - (newest.created_at or 0) < LIVE_SECONDS * 1_000_000
 
 
 def _is_same(kept: Kept, message: BaseMessage) -> bool:
@@ -273,6 +358,6 @@ def _sorted(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _key_of(batch: Iterable[BaseMessage], last_seq: int) -> str:
+def _key_of(batch: Iterable[BaseMessage]) -> str:
     ids = "\0".join(message.id or "" for message in batch)
-    return f"langchain {blake2b(ids.encode(), digest_size=24).hexdigest()} after {last_seq}"
+    return f"langchain {blake2b(ids.encode(), digest_size=24).hexdigest()}"

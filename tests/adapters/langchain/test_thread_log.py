@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
@@ -258,3 +260,144 @@ async def test_runs_at_once_keep_each_question_beside_its_answer(started: bool) 
         assert len(shown) == (14 if started else 12)
         assert {text.partition(":")[0] for text in shown[::2]} == {"human"}
         assert {text.partition(":")[0] for text in shown[1::2]} == {"ai"}
+
+
+class Waiting(AgentMiddleware[Any, Any, Any]):
+    """Waits before and after each call of the model for those whose turn it is."""
+
+    def __init__(self, order: list[str], name: str, turns: asyncio.Condition) -> None:
+        super().__init__()
+        self._order = order
+        self._name = name
+        self._turns = turns
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        async with self._turns:
+            await self._turns.wait_for(lambda: self._order[0] == self._name)
+            answer = await handler(request)
+            self._order.pop(0)
+            self._turns.notify_all()
+        return answer
+
+
+class Seeing(AgentMiddleware[Any, Any, Any]):
+    """Notes what the model is asked."""
+
+    def __init__(self, seen: list[Any]) -> None:
+        super().__init__()
+        self._seen = seen
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        self._seen.append(request.messages)
+        return await handler(request)
+
+
+def agent_in(memory: Memory, saver: InMemorySaver, *answers: Any, more: Any = ()) -> Any:
+    parts: list[Any] = [ReactorMemoryMiddleware(memory, budget=8000), *more]
+    return create_agent(ScriptedModel(answers=list(answers)), [look], middleware=parts, checkpointer=saver)
+
+
+ORDERS = ["abab", "abba", "aabb", "baab", "bbaa", "baba"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+async def test_runs_of_two_processes_keep_questions_beside_answers(tmp_path: Path, order: str) -> None:
+    """Both begin before a model is asked; then models are asked in this order."""
+    url, saver, turns = f"sqlite:///{tmp_path / 'memory.db'}", InMemorySaver(), asyncio.Condition()
+    left = list(order)
+
+    async def run(memory: Memory, name: str, n: int) -> None:
+        answers = calling((f"c{name}", "look", {"n": n})), f"answer {name}"
+        agent = agent_in(memory, saver, *answers, more=[Waiting(left, name, turns)])
+        await agent.ainvoke(said(f"question {name}"), THREAD)
+
+    async with open_memory(url) as one, open_memory(url) as two:
+        await agent_in(one, saver, "hi").ainvoke(said("hello"), THREAD)
+        with anyio.fail_after(30):
+            await asyncio.gather(run(one, "a", 0), run(two, "b", 1))
+        seen: list[Any] = []
+        after = agent_in(two, saver, "so", "well", more=[Seeing(seen)])
+        for text in ("and now?", "then?"):
+            await after.ainvoke(said(text), THREAD)
+        for shown in map(texts, seen):
+            for n, name in enumerate("ab"):
+                at = shown.index(f"human: question {name}")
+                assert shown[at : at + 4] == [
+                    f"human: question {name}", "ai: ", f"tool: found {n}", f"ai: answer {name}"
+                ]  # fmt: skip
+            assert sum("question" in text for text in shown) == 2
+        assert provider_problems(await one.load_history("t1")) == []
+
+
+async def test_what_another_process_kept_is_taken_back_here(tmp_path: Path) -> None:
+    url, saver = f"sqlite:///{tmp_path / 'memory.db'}", InMemorySaver()
+    async with open_memory(url) as one, open_memory(url) as two:
+        memories = [one, two]
+
+        async def run(text: str, at: int, *removed: Any) -> tuple[list[str], Any]:
+            asked: list[Any] = []
+            agent = agent_in(memories[at], saver, f"re: {text}", more=[Seeing(asked)])
+            result = await agent.ainvoke({"messages": [*removed, HumanMessage(text)]}, THREAD)
+            return texts(asked[0]), result["messages"]
+
+        await run("first", 0)
+        _, messages = await run("second", 1)
+        seen, messages = await run("third", 0, *(RemoveMessage(id=each.id) for each in messages[2:4]))
+        assert seen[-3:] == ["human: first", "ai: re: first", "human: third"]
+        assert "second" not in str(seen)
+        seen, _ = await run("fourth", 1, RemoveMessage(id=messages[-1].id))
+        assert texts(await stored(one)) == [
+            "human: first", "ai: re: first", "human: third", "human: fourth", "ai: re: fourth"
+        ]  # fmt: skip
+
+
+async def test_a_state_set_back_to_an_earlier_one_is_all_there_is(memory: Memory) -> None:
+    agent, model, _ = await three_turns(memory, "four", "five")
+    await agent.aupdate_state(await checkpoint_with(agent, 2), {"messages": [AIMessage("one more")]})
+    await agent.ainvoke(said("fourth"), THREAD)
+    assert texts(model.seen[-1])[1:] == [*EVERYTHING[:2], "ai: one more", "human: fourth"]
+    await agent.ainvoke(said("fifth"), THREAD)
+    assert texts(await stored(memory)) == [
+        *EVERYTHING[:2], "ai: one more", "human: fourth", "ai: four", "human: fifth", "ai: five"
+    ]  # fmt: skip
+
+
+async def test_arguments_changed_under_an_id_take_their_place(memory: Memory) -> None:
+    agent, model, messages = await three_turns(memory, "four")
+    call = messages[3].tool_calls[0] | {"args": {"n": 777}}
+    await agent.aupdate_state(THREAD, {"messages": [messages[3].model_copy(update={"tool_calls": [call]})]})
+    await agent.ainvoke(said("fourth"), THREAD)
+    called = [call["args"] for message in model.seen[-1] for call in getattr(message, "tool_calls", ())]
+    assert called == [{"n": 777}]
+    assert texts(model.seen[-1])[1:] == [*EVERYTHING, "human: fourth"]
+
+
+async def test_of_calls_at_once_a_result_may_be_masked(memory: Memory) -> None:
+    model = ScriptedModel(answers=[TWO_CALLS, "both", "next"])
+    agent = agent_of(model, ReactorMemoryMiddleware(memory))
+    messages = (await agent.ainvoke(said("two"), THREAD))["messages"]
+    masked = messages[2].model_copy(update={"content": "[masked]"})
+    await agent.aupdate_state(THREAD, {"messages": [masked, RemoveMessage(id=messages[-1].id)]})
+    await agent.ainvoke(said("and?"), THREAD)
+    assert messages[2].text not in str(model.seen[-1])
+    assert [text.partition(":")[0] for text in texts(model.seen[-1])][-5:] == ["human", "ai", "tool", "tool", "human"]
+
+
+@pytest.mark.parametrize("keeps", [True, None])
+async def test_sub_agents_at_once_leave_the_conversation_alone(memory: Memory, keeps: bool | None) -> None:
+    sub = agent_in(memory, keeps, *(f"inner {n}" for n in range(4)))  # type: ignore[arg-type]
+
+    @tool
+    async def ask(question: str) -> str:
+        """Ask another agent."""
+        return (await sub.ainvoke(said(question)))["messages"][-1].text
+
+    asked = calling(*((f"c{n}", "ask", {"question": f"secret {n}?"}) for n in range(3)))
+    model = ScriptedModel(answers=[asked, "done", "again"])
+    parts = [ReactorMemoryMiddleware(memory)]
+    agent = create_agent(model, [ask], middleware=parts, checkpointer=InMemorySaver())
+    await agent.ainvoke(said("ask three"), THREAD)
+    await agent.ainvoke(said("and now?"), THREAD)
+    roles = [text.partition(":")[0] for text in texts(await stored(memory))]
+    assert roles == ["human", "ai", "tool", "tool", "tool", "ai", "human", "ai"]
+    assert "human: secret" not in str(texts(model.seen[-1]))
