@@ -164,6 +164,7 @@ CREATE TABLE conversation_summaries (
     narrative TEXT NOT NULL, 
     facts_json TEXT NOT NULL, 
     spare_json TEXT NOT NULL, 
+    lines_json TEXT NOT NULL, 
     CONSTRAINT conversation_summaries_pkey PRIMARY KEY (group_id, conversation_id)
 );
 

@@ -250,6 +250,7 @@ def _conversation_summaries() -> None:
         _text("narrative"),
         _text("facts_json"),
         _text("spare_json"),
+        _text("lines_json"),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversation_summaries_pkey"),
     )
 
@@ -589,7 +590,7 @@ CONTENT = {
     "entries": "text details",
     "segments": "source_hash narrative headline",
     "facts": "anchor key value",
-    "conversation_summaries": "narrative facts_json spare_json",
+    "conversation_summaries": "narrative facts_json spare_json lines_json",
     "context_layouts": "fact_lines narrative",
     "load_records": "query current_sha256 shown",
     "fact_corrections": "anchor key value",

@@ -27,6 +27,30 @@ class BlockLine(Value, frozen=True, kw_only=True):
     source_seqs: tuple[int, ...] = ()
 
 
+class ReadyLine(Value, frozen=True, kw_only=True, array_like=True):
+    """A line that was written when the summary was made. It tells message `seq`: where the window shows that, the line
+    is left out, unless it `stays`.
+    """
+
+    text: str
+    tokens: int
+    value: float = 0.0
+    source_seqs: tuple[int, ...] = ()
+    seq: int = 0
+    stays: bool = False
+
+    @property
+    def line(self) -> BlockLine:
+        return BlockLine(text=self.text, tokens=self.tokens, value=self.value, source_seqs=self.source_seqs)
+
+
+class ReadyLines(Value, frozen=True, kw_only=True):
+    """The lines of facts; `made_from` is a checksum of these."""
+
+    made_from: int
+    lines: tuple[ReadyLine, ...]
+
+
 class BlockLines(Sequence[BlockLine]):
     """The lines of a block as a store keeps them; equal to any sequence of the same lines.
 

@@ -5,12 +5,14 @@ Immutable values, as those of `reactor_memory.models`.
 
 from __future__ import annotations
 
+import zlib
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models import Role, Value
+from reactor_memory.models.block_lines import ReadyLine, ReadyLines
 
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
 Act: TypeAlias = Literal["statement", "decision", "correction"]
@@ -175,11 +177,13 @@ class Summary(SummaryHead, frozen=True, kw_only=True):
     """The current fold of the segments of a branch.
 
     `facts_json` is the working set of facts as JSON; `facts()` decodes it, which a load does only at evictions.
-    `spare_json` are the facts that come next, from which the fold goes on; no context shows them.
+    `spare_json` are the facts that come next, from which the fold goes on; no context shows them. `lines_json` are the
+    lines of the facts where they were written in the background, else empty.
     """
 
     facts_json: str = "[]"
     spare_json: str = "[]"
+    lines_json: str = ""
 
     @property
     def head(self) -> SummaryHead:
@@ -192,13 +196,27 @@ class Summary(SummaryHead, frozen=True, kw_only=True):
     def spare(self) -> tuple[Fact, ...]:
         return _facts_of(self.spare_json)
 
+    def lines(self) -> tuple[ReadyLine, ...] | None:
+        """The lines of all facts; None if they have to be made from the facts. What is damaged counts as missing."""
+        try:
+            ready = _LINES.decode(self.lines_json) if self.lines_json else None
+        except (msgspec.MsgspecError, TypeError, ValueError):
+            return None
+        return ready.lines if ready is not None and ready.made_from == checksum_of(self.facts_json) else None
+
     @property
     def is_empty(self) -> bool:
         """No facts and a blank narrative: it says nothing that a context could show."""
         return self.facts_json == "[]" and not self.narrative.strip()
 
 
+def checksum_of(facts_json: str) -> int:
+    """By which lines are known to be those of the facts."""
+    return zlib.crc32(facts_json.encode())
+
+
 _FACTS = msgspec.json.Decoder(tuple[Fact, ...])
+_LINES = msgspec.json.Decoder(ReadyLines)
 
 
 def _facts_of(stored: str) -> tuple[Fact, ...]:

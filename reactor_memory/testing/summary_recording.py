@@ -108,6 +108,7 @@ FULL_SUMMARY = Summary(
     narrative="It was said.\nThen \U0001f600.",
     facts_json=facts_to_json((FULL_FACT,)),
     spare_json=facts_to_json((replace(FULL_FACT, anchor="spare"),)),
+    lines_json='{"made_from":0,"lines":[]}',
     covered_seq=4,
     version=1,
     truncated=True,

@@ -134,9 +134,10 @@ def _session(row: Row) -> Session:
 
 
 def _summary(row: Row) -> SummaryHead:
-    _, covered, narrative, facts, stale_ranges, truncated, spare, *_, version, _, epoch, created_at, updated_at = row
+    _, covered, narrative, facts, stale_ranges, truncated, spare, lines, *rest = row
+    version, _, epoch, created_at, updated_at = rest[-5:]
     head = (covered, version, epoch, truncated == "1", stale_ranges, created_at, updated_at, narrative)
-    return summary_head_from(head) if facts is None else summary_from((*head, facts, spare))
+    return summary_head_from(head) if facts is None else summary_from((*head, facts, spare, lines))
 
 
 def _layout_row(row: Row) -> Row:

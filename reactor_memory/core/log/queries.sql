@@ -402,7 +402,8 @@ UNION ALL
 
 -- name: summary_and_layout [postgres]
 SELECT 1, covered_seq, narrative, CASE WHEN :facts::boolean THEN facts_json END, stale_ranges, truncated::text,
-       CASE WHEN :facts::boolean THEN spare_json END, NULL, NULL, NULL, NULL, NULL,
+       CASE WHEN :facts::boolean THEN spare_json END, CASE WHEN :facts::boolean THEN lines_json END,
+       NULL, NULL, NULL, NULL,
        version, NULL, epoch, created_at, updated_at
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id

@@ -38,8 +38,8 @@ def summary_head_from(row: Row) -> SummaryHead:
 
 
 def summary_from(row: Row) -> Summary:
-    *head, facts_json, spare_json = row
-    return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json)
+    *head, facts_json, spare_json, lines_json = row
+    return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json, lines_json=lines_json)
 
 
 def _damaged() -> StoreCorruptError:

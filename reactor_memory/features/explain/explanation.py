@@ -173,7 +173,7 @@ def _memory(context: Context, draft: Draft, evidence: Evidence) -> _Memory:
         line = lines.setdefault((text.text, text.source_seqs), _left_out(text, draft.floor))
         of_fact.update(dict.fromkeys(facts, line))
     recalled = [line for block in draft.blocks_at("last") for line in _offered(block, context)]
-    for fact, line in _recalled(recalled, evidence):
+    for fact, line in _recalled([*offered, *recalled], evidence):
         if line.kept and not (fact in of_fact and of_fact[fact].kept):
             of_fact[fact] = line
     return _Memory((*lines.values(), *recalled), of_fact)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from reactor_memory.features.facts.merge import fold_into, refold
+from reactor_memory.features.facts.quoting.ready_lines import lines_json
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary
 
 
@@ -23,6 +26,12 @@ class SummaryFold:
             max_narrative_tokens=self._max_narrative_tokens,
             count=self._count,
         )
+
+    def with_lines(self, summary: Summary) -> Summary:
+        """`summary` with the lines of its facts, if the reader that quotes made these: a load has no time for that. Not
+        for the event loop.
+        """
+        return replace(summary, lines_json=lines_json(summary, self._count))
 
     def add(
         self,

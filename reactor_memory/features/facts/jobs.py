@@ -87,7 +87,8 @@ class LedgerJob:
         return covered
 
     async def _step(self, lease: Lease, *, trigger: int) -> int | None:
-        summary = check_whole(await self._summaries.get_summary(lease.session_id) or Summary()).head
+        whole = check_whole(await self._summaries.get_summary(lease.session_id) or Summary())
+        summary = whole.head
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
@@ -101,13 +102,20 @@ class LedgerJob:
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
         if not sealable:
-            return None
+            return await self._write_lines(lease, whole)
         owner = owner_of(session, sealable[-1].seq or 0)
         if owner != session.session_id:
             ledger = await self._sealed_by(owner, session, sealable[-1].seq or 0)
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
         return await self._seal(lease, session, summary, sealable)
+
+    async def _write_lines(self, lease: Lease, summary: Summary) -> int | None:
+        """Write the lines of a summary that has none, when nothing else is due: many segments in a row need one set."""
+        if not summary.version or summary.lines() is not None:
+            return None
+        written = await anyio.to_thread.run_sync(self._fold.with_lines, summary)
+        return await self._put(lease, summary.head, written) if written.lines_json else None
 
     async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Message]]:
         """The messages of the next due segment; none if no segment is due."""
@@ -138,6 +146,8 @@ class LedgerJob:
         # what was said of the session during the extraction must not make it vain
         now = await self._summaries.get_summary(session.session_id) or Summary()
         folded = await self._folded(session, now, segment, facts)
+        if session.last_seq - end < 2 * self._segment_message_count:
+            folded = await anyio.to_thread.run_sync(self._fold.with_lines, folded)
         covered = await self._record(lease, segment, facts, successor(now, folded, self._clock()))
         await self._indexer.catch_up(lease)
         return covered
@@ -329,7 +339,7 @@ class FullJob:
         )
         # what was read holds nothing of what is cleared, and neither does its narrative
         left = msgspec.structs.replace(ledger_without_cleared(ledger, cleared), segments=ledger.segments)
-        folded = self._fold.whole(left)
+        folded = await anyio.to_thread.run_sync(lambda: self._fold.with_lines(self._fold.whole(left)))
         return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
 
     async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:

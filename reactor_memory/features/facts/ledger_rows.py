@@ -137,4 +137,5 @@ def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, A
         "narrative": summary.narrative,
         "facts_json": summary.facts_json,
         "spare_json": summary.spare_json,
+        "lines_json": summary.lines_json,
     }

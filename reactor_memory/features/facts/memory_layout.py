@@ -24,7 +24,7 @@ from reactor_memory.features.facts.line_choice import (
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.quoting.quotation_lines import joined, kept_longer, without_bare_headings
-from reactor_memory.features.facts.quoting.record_keys import is_quoting
+from reactor_memory.features.facts.quoting.ready_lines import is_quoted, offered_beside
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, window_beside
 from reactor_memory.models import Message
@@ -98,14 +98,24 @@ def _is_cut(window: Cut) -> bool:
 
 def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: bool) -> Layout:
     limits = request.limits
-    shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended]
+    ready = summary.lines()
+    shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended] if ready is None else ()
     frame = request.count_text(block_text(FACTS, ())) + limits.overhead
     room = memory_room(request)
     most = room - frame
     crowd = most if summary.truncated else int(CROWDED * most)
     told = render_narrative(summary.narrative, count=request.count_text)
     still = still_said(told, shown)
-    form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
+    if ready is not None:
+        quoted = offered_beside(ready, said)
+    elif is_quoted(shown):
+        quoted = render_facts(shown, count=request.count_text)
+    else:
+        quoted = None
+    if quoted is not None:
+        form, offered, chosen, story = _quoted(request, quoted, told, most, anew=anew)
+    else:
+        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
     lines = joined(without_bare_headings([offered[index] for index in chosen.kept]))
     facts, narrative = fit_blocks(
         (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
@@ -146,8 +156,6 @@ class _Selection(NamedTuple):
 
 def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
     """All the room is used: a short narrative, the facts by value, then more of the narrative."""
-    if _is_quoting(facts):
-        return _filled(request, render_facts(facts, count=request.count_text), told, room)
     story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
     cost = _story_cost(story, request)
     form, offered = _roomy(facts, room.most, room.crowd, request)
@@ -159,9 +167,6 @@ def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine]
 def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
     """The lines of the layout before stay as far as they can, and the window has room to grow."""
     before = request.rows.layout
-    if _is_quoting(facts):
-        offered = kept_longer(render_facts(facts, count=request.count_text), before.fact_lines if before else ())
-        return _filled(request, offered, told, room)
     form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
     shares = share_out(offered, budget=request.limits.budget, most=room.most)
     chosen = choose(
@@ -173,16 +178,15 @@ def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLin
     return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
 
 
-def _filled(
-    request: PlanRequest, offered: Sequence[BlockLine], told: Sequence[BlockLine], room: _LineRoom
+def _quoted(
+    request: PlanRequest, offered: Sequence[BlockLine], told: Sequence[BlockLine], most: int, *, anew: bool
 ) -> _Selection:
-    """Lines of quotations beside the little that is told in prose."""
+    """Lines of quotations, those that are shown already for longer, beside the little that is told in prose."""
+    before = None if anew else request.rows.layout
+    if before is not None:
+        offered = kept_longer(offered, before.fact_lines)
     story = _short_story(request, told)
-    return _Selection("full", offered, best_within(offered, room.most - _story_cost(story, request)), story)
-
-
-def _is_quoting(facts: Sequence[Fact]) -> bool:
-    return bool(facts) and all(map(is_quoting, facts))
+    return _Selection("full", offered, best_within(offered, most - _story_cost(story, request)), story)
 
 
 def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:

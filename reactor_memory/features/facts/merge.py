@@ -159,6 +159,7 @@ def fold_into(
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),
         facts_json=facts_to_json(found.kept),
         spare_json=facts_to_json(found.spare),
+        lines_json="",
         covered_seq=max(summary.covered_seq, segment.end_seq),
         version=summary.version + 1,
         truncated=bool(found.spare),

@@ -136,20 +136,22 @@ FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: summary
-SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative, facts_json, spare_json
+SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative, facts_json, spare_json,
+       lines_json
 FROM conversation_summaries
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: store_summary
 INSERT INTO conversation_summaries (group_id, conversation_id, covered_seq, version, epoch, fence, truncated,
-                                    stale_ranges, created_at, updated_at, narrative, facts_json, spare_json)
+                                    stale_ranges, created_at, updated_at, narrative, facts_json, spare_json,
+                                    lines_json)
 VALUES (:group_id, :conversation_id, :covered_seq, :version, :epoch, :fence, :truncated,
-        :stale_ranges, :created_at, :updated_at, :narrative, :facts_json, :spare_json)
+        :stale_ranges, :created_at, :updated_at, :narrative, :facts_json, :spare_json, :lines_json)
 ON CONFLICT (group_id, conversation_id) DO UPDATE
 SET covered_seq = excluded.covered_seq, version = excluded.version, epoch = excluded.epoch, fence = excluded.fence,
     truncated = excluded.truncated, stale_ranges = excluded.stale_ranges, created_at = excluded.created_at,
     updated_at = excluded.updated_at, narrative = excluded.narrative, facts_json = excluded.facts_json,
-    spare_json = excluded.spare_json
+    spare_json = excluded.spare_json, lines_json = excluded.lines_json
 
 -- name: delete_segments
 DELETE FROM segments WHERE group_id = :group_id AND conversation_id = :conversation_id

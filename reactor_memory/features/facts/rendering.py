@@ -126,7 +126,7 @@ def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
     """
     verified = sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span))
     quoting = tuple(fact for fact in verified if is_quoting(fact))
-    quoted = (RenderedLine(*each) for each in quotation_lines(quoting, count)) if quoting else ()
+    quoted = (RenderedLine(each.line, each.facts) for each in quotation_lines(quoting, count)) if quoting else ()
     return (*_lines_of_values((fact for fact in verified if not is_quoting(fact)), count, form), *quoted)
 
 

@@ -17,6 +17,7 @@ from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, i
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.asking import asks
+from reactor_memory.text.caches import memo
 
 T = TypeVar("T", Said, Made)
 
@@ -140,7 +141,12 @@ def _weight(each: Said, said: Sequence[Said], place: int) -> float:
 
 
 def _letters(each: Said) -> str:
-    return f"{each.is_users}{each.name}" + "".join(c for c in each.fact.value.casefold() if c.isalnum())
+    return f"{each.is_users}{each.name}{_bare(each.fact.value)}"
+
+
+@memo(maxsize=8192)
+def _bare(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _answers(said: Sequence[Said]) -> Mapping[int, Said]:
@@ -214,10 +220,10 @@ def _replaced(said: Sequence[Said]) -> frozenset[int]:
     for each in said:
         if each.stance != "own" or series[_shape(each)] >= OFTEN:
             continue
-        words, numbers = _words_and_numbers(each)
+        words, numbers = _words_and_numbers(each.fact.value)
         older = {id(o): o for word in words for o in about[each.name, word][-8:]}
         for other in older.values():
-            known, were = _words_and_numbers(other)
+            known, were = _words_and_numbers(other.fact.value)
             lacks = len(known - words)
             is_same = len(words & known) >= 2 and (not lacks or (lacks == 1 and len(known) >= MANY_WORDS))
             if numbers and were and numbers != were and is_same:
@@ -231,8 +237,9 @@ def _shape(each: Said) -> str:
     return each.name + "".join(filter(str.isalpha, each.fact.value))
 
 
-def _words_and_numbers(each: Said) -> tuple[frozenset[str], frozenset[str]]:
-    terms = weighed_terms(each.fact.value)
+@memo(maxsize=8192)
+def _words_and_numbers(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    terms = weighed_terms(text)
     numbers = frozenset(term for term in terms if any(map(str.isdigit, term)))
     return frozenset(term for term, worth in terms.items() if worth > HALF - 0.1) - numbers, numbers
 

@@ -31,7 +31,7 @@ Count: TypeAlias = Callable[[str], int]
 STAYS = 1.25
 """What is shown is worth so much more than what is not: it is left out only for something much better."""
 
-ABOVE = 1e-9
+ABOVE = 1e-4
 """A heading is worth so much more than the best line below it: it goes only with all of them."""
 
 SAID_POWER, MADE_POWER = 0.7, 1.0
@@ -51,8 +51,11 @@ AGREED_MARK = "agreed: "
 
 
 class QuotationLine(NamedTuple):
+    """A line, its facts, and the message that it tells; 0 for headings."""
+
     line: BlockLine
     facts: tuple[Fact, ...] = ()
+    seq: int = 0
 
 
 class _Draft(NamedTuple):
@@ -85,15 +88,16 @@ def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLin
         if drafts[place].goes_on:
             values[place] = min(values[place], values[place - 1] * (1 - ABOVE))
     lines = [
-        QuotationLine(
-            BlockLine(
-                text=each.text, tokens=cost, value=value, source_seqs=tuple(sorted({f.source_seq for f in each.facts}))
-            ),
-            each.facts,
-        )
+        QuotationLine(_line(each, cost, value), each.facts, each.seq)
         for each, cost, value in zip(drafts, tokens, values, strict=True)
     ]
     return tuple(_under_headings(lines, _headings(drafts), count))
+
+
+def _line(draft: _Draft, tokens: int, value: float) -> BlockLine:
+    """The value has six digits, so that what is kept of a line is short."""
+    seqs = tuple(sorted({fact.source_seq for fact in draft.facts}))
+    return BlockLine(text=draft.text, tokens=tokens, value=float(f"{value:.6g}"), source_seqs=seqs)
 
 
 def _drafts(facts: Sequence[Fact]) -> Iterator[_Draft]:
@@ -173,7 +177,7 @@ def _under_headings(lines: Sequence[QuotationLine], headings: Sequence[str], cou
     above = ""
     for each, heading in zip(lines, headings, strict=True):
         if heading and heading != above:
-            value = best[heading] + ABOVE
+            value = best[heading] * (1 + ABOVE)
             yield QuotationLine(BlockLine(text=heading, tokens=count("\n" + heading), value=value))
         above = heading
         yield each

@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from reactor_memory import Memory, open_memory
+from reactor_memory.features.facts import rendering
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.wiring.settings import Settings
 from tests.features.facts.quoting.reading import calls, result, says, user
@@ -96,6 +98,42 @@ async def test_a_session_read_otherwise_is_read_anew_by_a_rebuild(tmp_path: Path
         await memory.facts.rebuild("s", user_id="u")
         await memory.drain()
         assert all(map(is_quoting, await memory.facts.list("s", user_id="u")))
+
+
+async def test_a_load_writes_no_lines_that_background_work_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with told() as memory:
+        expected = await shown(memory)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a load wrote the lines itself")
+
+    async with told() as memory:
+        monkeypatch.setattr(rendering, "quotation_lines", refuse)
+        assert await shown(memory) == expected
+
+
+async def test_lines_of_other_facts_are_not_shown() -> None:
+    async with told() as memory:
+        expected = await shown(memory)
+    async with told() as memory:
+        store = memory.container.summary_store()
+        summary = await store.get_summary("s")
+        assert summary is not None
+        assert summary.lines()
+        other = replace(summary, facts_json=summary.facts_json.replace("hazelnuts", "walnuts"))
+        assert other.lines() is None
+        assert replace(summary, lines_json="{damaged").lines() is None
+        assert replace(summary, lines_json="").lines() is None
+        assert await shown(memory) == expected
+
+
+async def test_many_segments_in_a_row_have_their_lines_in_the_end() -> None:
+    async with open_memory(Settings(store={"url": "memory://"}, summary={"reader": "quotes"})) as memory:
+        await memory.save_history("s", [message for turn in TURNS * 3 for message in turn], user_id="u")
+        await memory.drain()
+        summary = await memory.container.summary_store().get_summary("s")
+        assert summary is not None
+        assert summary.lines()
 
 
 def test_another_reader_is_refused_by_name() -> None:
