@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio.to_thread
@@ -22,7 +22,7 @@ from reactor_memory.adapters.langgraph_filters import fragments, matches
 from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.core.validation import MessageLimits, check_label, check_object
 from reactor_memory.database.database import Database
-from reactor_memory.errors import InvalidInputError, SessionNotFoundError
+from reactor_memory.errors import InvalidInputError, SessionNotFoundError, StoreCorruptError
 from reactor_memory.features.items import operations as items
 from reactor_memory.features.items.models import Item as StoredItem
 from reactor_memory.features.items.models import ItemChange
@@ -31,6 +31,7 @@ from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.analyzer import terms
+from reactor_memory.text.moments import moment_of
 
 require("langgraph", adapter=__name__, package="langgraph", extra="langgraph")
 
@@ -327,7 +328,10 @@ def _fields(item: StoredItem, value: JsonObject) -> dict[str, Any]:
 
 
 def _moment(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
+    moment = moment_of(microseconds)
+    if moment is None:
+        raise StoreCorruptError("store: an item has a time that no calendar has")
+    return moment
 
 
 # -- notes ------------------------------------------------------------------------------------------------------------

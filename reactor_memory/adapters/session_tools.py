@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -18,6 +17,7 @@ from reactor_memory.errors import InvalidInputError, ReactorMemoryError, StoreEr
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message, SearchHit, is_kept_by_author, is_posted_summary
 from reactor_memory.models.memory_tools import NOTE_TOOL, READING_TOOL, SEARCHING_TOOL
+from reactor_memory.text.relative_dates import day_of
 
 log = logging.getLogger(__name__)
 
@@ -232,13 +232,10 @@ def message_text(message: Message, lines: tuple[int, int] | None, room: int) -> 
         text = text[:room]
         last = first + text.count("\n")
         text += f"\n[… more; ask for lines {last}-{len(all_lines)}]"
-    at = "" if message.created_at is None else f", {_day(message.created_at)}"
+    day = day_of(message.created_at)
+    at = f", {day.isoformat()}" if day else ""
     name = f" of {message.name}" if message.role == "tool" and message.name else ""
     return f"[message {message.seq}: {message.role}{name}{at}; lines {first}-{last} of {len(all_lines)}]\n{text}"
-
-
-def _day(microseconds: int) -> str:
-    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).date().isoformat()
 
 
 def _arguments(arguments: JsonObject | str) -> str:

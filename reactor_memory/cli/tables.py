@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,6 +23,7 @@ from reactor_memory.models.ledger import Fact, Summary
 from reactor_memory.models.requests import DeletedSessions
 from reactor_memory.models.session_pages import SessionPage
 from reactor_memory.text.borders import cut
+from reactor_memory.text.moments import moment_of
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
@@ -95,10 +95,8 @@ NO_FACTS_YET = "none were found yet"
 
 def moment(microseconds: int) -> str:
     """A time of the log, in UTC, to the minute."""
-    try:
-        return datetime.fromtimestamp(microseconds / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):
-        return f"{microseconds} us"
+    at = moment_of(microseconds)
+    return f"{microseconds} us" if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
 def heading(title: str) -> Rule:

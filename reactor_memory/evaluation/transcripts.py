@@ -18,6 +18,7 @@ from reactor_memory.models import Given, JsonObject, Message, Role, ToolCall, Vi
 from reactor_memory.text import bounded_json
 from reactor_memory.text.bounded_files import UnreadableError, opened
 from reactor_memory.text.bounded_json import UNLIMITED, too_long
+from reactor_memory.text.moments import moment_of
 
 T = TypeVar("T")
 
@@ -216,10 +217,8 @@ def problem_of(error: Exception, allowed: Mapping[str, Sequence[str]] | None = N
 
 
 def _as_text(at: int) -> str | int:
-    try:
-        return (_EPOCH + timedelta(microseconds=at)).isoformat(timespec="microseconds")
-    except OverflowError:  # a year that ISO 8601 has no digits for
-        return at
+    moment = moment_of(at)
+    return at if moment is None else moment.isoformat(timespec="microseconds")
 
 
 def _as_microseconds(text: str) -> int:

@@ -75,10 +75,11 @@ class IndexAnswer(Value, frozen=True, kw_only=True):
     """The answer of an index. `frequencies`: about how many passages hold each word of the query, by its name; `total`
     counts messages.
 
-    What lies behind `indexed_until` was not searched.
+    What lies behind `indexed_until` was not searched. `is_damaged`: what is there cannot be read, and is made again.
     """
 
     found: tuple[IndexHit, ...] = ()
     frequencies: dict[str, int] = {}
     total: int = 0
     indexed_until: int = 0
+    is_damaged: bool = False

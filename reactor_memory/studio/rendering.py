@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +16,7 @@ from litestar import MediaType, Response
 from reactor_memory.evaluation.markup import Markup, joined, tag
 from reactor_memory.models import ToolCall
 from reactor_memory.text.borders import cut
+from reactor_memory.text.moments import moment_of
 from reactor_memory.text.printable import printable
 
 
@@ -81,7 +81,8 @@ def moment(microseconds: int | None) -> str:
     """A time, in UTC, to the minute."""
     if microseconds is None:
         return ""
-    return f"{datetime.fromtimestamp(microseconds / 1_000_000, UTC):%Y-%m-%d %H:%M}"
+    at = moment_of(microseconds)
+    return f"{microseconds} us" if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
 def called(call: ToolCall) -> str:

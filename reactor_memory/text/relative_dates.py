@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import NamedTuple
 
+from reactor_memory.text.moments import moment_of
 from reactor_memory.text.words import MONTHS
 
 MOST_DATES = 2
@@ -49,9 +50,10 @@ def with_dates(text: str, said_on: date) -> str:
     return "".join(_pieces(text, relative_times(text, said_on)))
 
 
-def day_of(microseconds: int) -> date:
-    """The day, UTC, of a time in microseconds since the epoch."""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).date()
+def day_of(microseconds: int | None) -> date | None:
+    """The day, UTC, of a time in microseconds since the epoch; None if there is none, or no calendar has it."""
+    moment = None if microseconds is None else moment_of(microseconds)
+    return moment and moment.date()
 
 
 def key_said_on(key: str, day: date) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -306,6 +307,15 @@ async def test_a_damaged_index_of_recall_is_made_again(path: Path, statement: st
         assert not detail.startswith("0 messages")
 
 
+async def test_a_damaged_index_of_recall_is_named(path: Path) -> None:
+    change(path, "UPDATE recall_ranges SET end_seq = ?", b"\xff")
+    async with opened(path) as memory:
+        remark = "damaged, left out and made again: recall index"
+        asked = partial(memory.load_history, "damaged", user_id="ann", query="order number A-2", budget=900)
+        assert remark in (await asked()).report.remarks
+        assert remark not in (await asked()).report.remarks
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -320,7 +330,8 @@ async def test_a_damaged_index_of_search_is_made_again(path: Path, statement: st
     async with opened(path, background={"poll_seconds": 3600}) as memory:
         before = await memory.search.search(wanted)
         change(path, statement, b"\xff")
-        await memory.search.search(wanted)
+        told = [(await memory.search.search(wanted)).is_damaged for _ in range(2)]
+        assert told == ["embedded_seq" not in statement, False], "meanings are asked for by background work"
         await memory.container.background_work().run_once()
         assert (await memory.search.search(wanted)).hits == before.hits
 

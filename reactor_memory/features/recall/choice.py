@@ -8,13 +8,14 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, Frame
 from reactor_memory.features.facts.plain_text import plain
-from reactor_memory.features.recall.days import MONTHS, day_of
+from reactor_memory.features.recall.days import MONTHS
 from reactor_memory.features.recall.passages import short_call, speaker, text_of
 from reactor_memory.features.recall.ranking import matched
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexHit, Passage
 from reactor_memory.text.analyzer import terms
+from reactor_memory.text.relative_dates import day_of
 
 CLIFF = 0.15
 """A passage that scores less than this share of the best one shares only common words with the question."""

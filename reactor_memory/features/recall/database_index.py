@@ -45,7 +45,7 @@ class SqlRecallIndex:
             return await self._database.read(recall.search, query)
         except StoreCorruptError:
             await self._make_again([part.conversation_id for part in query.branch])
-            return IndexAnswer()
+            return IndexAnswer(is_damaged=True)
 
     async def _make_again(self, session_ids: Sequence[str]) -> None:
         log.warning("the recall index is damaged and made again", extra={"session_id": session_ids[-1]})

@@ -6,7 +6,8 @@ They are none of the words of a text: a message of 2023 is no message about 2023
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+
+from reactor_memory.text.relative_dates import day_of
 
 MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -18,7 +19,6 @@ MARK = "saidon"
 _VERBS = ("may", "march")
 """Months that are also verbs: they count beside a number, or behind a word that asks for a time."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ASKED = re.compile(
     r"(?<![\w.])(?:(?P<year>(?:19|20)\d\d)(?:-(?P<number>\d\d)(?:-(?P<last>\d\d))?)?(?!\w)"
     r"|(?P<time>\b(?:in|of|on|during|since|until|till|before|after|by|last|this|next|early|late|mid)[\s-]+)?"
@@ -33,16 +33,6 @@ def day_words(at: int | None) -> str:
     """The day of a moment (microseconds UTC), of which a message without one has none."""
     day = day_of(at)
     return f"{MARK}{day.year} {MARK}{MONTHS[day.month - 1]} {MARK}{day.day}" if day else ""
-
-
-def day_of(at: int | None) -> datetime | None:
-    """A moment (microseconds UTC) in the calendar; None if there is none, or it has no such day."""
-    if at is None:
-        return None
-    try:
-        return _EPOCH + timedelta(microseconds=at)
-    except OverflowError:
-        return None
 
 
 def named_days(text: str) -> str:

@@ -97,6 +97,7 @@ def joined(indexed: IndexAnswer, direct: IndexAnswer) -> IndexAnswer:
         frequencies={t: indexed.frequencies.get(t, 0) + direct.frequencies.get(t, 0) for t in sorted(names)},
         total=indexed.total + direct.total,
         indexed_until=indexed.indexed_until,
+        is_damaged=indexed.is_damaged,
     )
 
 

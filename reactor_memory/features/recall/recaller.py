@@ -73,6 +73,7 @@ are left out of what it finds.
 """
 
 BY_QUERY = "recall: brought back for the query"
+DAMAGED = "damaged, left out and made again: recall index"
 
 
 class RecallOptions(Value, frozen=True, kw_only=True):
@@ -147,13 +148,13 @@ class Recaller:
                 limit = _limit_of(context.report.budget)
                 findings = await self._findings(question, session, user_id, draft, withheld, limit=limit)
                 bring = partial(self._with_chosen, question, findings, session, user_id, withheld)
-                base, choice = draft, self._chosen(question, findings, draft, context)
+                base, choice = _told_of(findings, draft), self._chosen(question, findings, draft, context)
                 recalled = await bring(base, choice)
                 left: Sequence[Message] = ()
                 if recalled.window_gives and not question.is_explicit:
                     moved = await views.moved(recalled.window_gives)
                     if moved is not None:
-                        base, context = moved, await views.context(moved)
+                        base, context = _told_of(findings, moved), await views.context(moved)
                         left = _left_by(draft, moved, withheld)
                         choice = self._chosen(question, findings, base, context, left=left)
                         recalled = await bring(base, choice)
@@ -328,6 +329,10 @@ def tellable(lines: Sequence[BlockLine], withheld: Withheld) -> tuple[BlockLine,
     """The lines that repeat nothing of what is withheld; their heads are not what was said."""
     said = ((line, line.text.partition("] ")[2]) for line in lines)
     return tuple(line for line, text in said if not withheld.is_said(text, line.source_seqs[0], line.source_seqs[-1]))
+
+
+def _told_of(findings: IndexAnswer, draft: Draft) -> Draft:
+    return with_remark(draft, DAMAGED) if findings.is_damaged else draft
 
 
 def with_remark(draft: Draft, remark: str) -> Draft:

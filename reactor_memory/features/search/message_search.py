@@ -76,24 +76,25 @@ class MessageSearchService:
             return MessageHits()
         now = self._clock()
         wanted = () if search.search_type == "semantic" else wanted_words(search.text)
-        answer = await self._answer(await self._query(search, wanted))
+        answer, is_damaged = await self._answer(await self._query(search, wanted))
         shown = answer.terms or [term for word in wanted_words(search.text) for term in word.terms]
         return MessageHits(
             # Long messages take longer to read than the event loop may be held.
             hits=await anyio.to_thread.run_sync(_highlighted, answer.hits, shown),
             next=_next(search, now, len(answer.hits)) if answer.is_more else None,
+            is_damaged=is_damaged,
         )
 
-    async def _answer(self, query: SearchQuery) -> SearchAnswer:
-        """Without what cannot be read of the index, which is made again."""
+    async def _answer(self, query: SearchQuery) -> tuple[SearchAnswer, bool]:
+        """Without what cannot be read of the index, which is made again; and whether there was such a thing."""
         try:
-            return await self._database.read_long(search_messages, query)
+            return await self._database.read_long(search_messages, query), False
         except StoreCorruptError:
             size = 2 * len(query.vector) if query.vector else None
             if not await self._database.write(drop_damaged_entries, query.user_id, vector_bytes=size):
                 raise
         log.warning("the search index is damaged and made again")
-        return await self._database.read_long(search_messages, query)
+        return await self._database.read_long(search_messages, query), True
 
     async def _query(self, search: MessageSearch, wanted: tuple[QueryWord, ...]) -> SearchQuery:
         vector = await self._vector(search)

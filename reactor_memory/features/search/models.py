@@ -62,10 +62,13 @@ class MessageHit(Value, frozen=True, kw_only=True):
 
 
 class MessageHits(Value, frozen=True, kw_only=True):
-    """A page of hits, best first; `next` is None on the last one."""
+    """A page of hits, best first; `next` is None on the last one. `is_damaged`: some of the index could not be read; it
+    is missing here until background work has made it again.
+    """
 
     hits: tuple[MessageHit, ...] = ()
     next: SearchCursor | None = None
+    is_damaged: bool = False
 
 
 # What a store keeps

@@ -89,7 +89,8 @@ def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
 
 def _key(stance: Stance, number: int, message: Message) -> str:
     key = f"quote.{stance}.{number}"
-    return key if message.created_at is None else key_said_on(key, day_of(message.created_at))
+    day = day_of(message.created_at)
+    return key if day is None else key_said_on(key, day)
 
 
 def _stance(clause: _Clause) -> Stance:

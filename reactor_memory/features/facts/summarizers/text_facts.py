@@ -251,7 +251,7 @@ def _quoted(
     row: Row, told: ReadMessage, sentence: Sentence, place: tuple[int, int], used: Counter[str]
 ) -> Iterator[Fact]:
     act, category = _kind_of(row, told, sentence)
-    day = day_of(told.message.created_at) if told.message.created_at is not None else None
+    day = day_of(told.message.created_at)
     for start, stop in _pieces(sentence, place):
         value = told.text[start:stop]
         key = _kind(value)
