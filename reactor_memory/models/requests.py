@@ -72,7 +72,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     summary is a `Summary` if facts were asked for, else its head.
 
     `leading` are the system messages that the session begins with, from message 1 on, `standing` the newest later one
-    of each name: every context shows them.
+    of each name: every context shows them. `superseded`: where earlier ones of the same names stand.
     `ranges` are the live summaries of ranges, where the strategy reads them. `damaged` names what could not be read and
     is made again. `steps` tells of messages where the turn begins whose steps they are, if turns may have run at once.
     An unknown session is None, with none of them.
@@ -85,6 +85,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     leading: tuple[Message, ...] = ()
     standing: tuple[Message, ...] = ()
+    superseded: tuple[int, ...] = ()
     ranges: tuple[RangeSummary, ...] = ()
     damaged: tuple[str, ...] = ()
     steps: Mapping[int, int] = {}

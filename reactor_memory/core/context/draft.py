@@ -109,6 +109,7 @@ class Draft(Value, frozen=True, kw_only=True):
     memory_gives: int = 0
     window_gives: int = 0
     unread: tuple[tuple[int, int], ...] = ()
+    superseded: tuple[int, ...] = ()
     covered_seq: int = 0
     memory_before_seq: int = 0
     floor: tuple[float, int] = (0.0, 0)

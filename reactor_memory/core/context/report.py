@@ -31,6 +31,7 @@ MessageReason: TypeAlias = (
     | Literal[
         "remembered",  # not shown as it was said; lines made from it are
         "summarized",  # left the window; memory covers it, and none of the lines shown was made from it
+        "superseded",  # a system message that left the window; a newer one of its name stands in its place
         "unread",  # neither in the window nor in memory
         "withdrawn",  # taken back
         "unknown",  # the report does not speak of it: withdrawn, or not in the session
@@ -105,7 +106,8 @@ class ContextReport(Value, frozen=True, kw_only=True):
 
     Each of the `offered` messages (blocks: lines) of a part is in exactly one entry. `tokens` are per part and
     include `overhead` for each message; `parts` names the part of each message, `frames` says what the blocks are.
-    `unread` are ranges of `seq` that the context shows neither in the window nor in memory. `window_start_seq` is None
+    `unread` are ranges of `seq` that the context shows neither in the window nor in memory. `superseded` are system
+    messages in whose place a newer one of their name stands. `window_start_seq` is None
     without a window of stored messages.
     `cache_breakpoints` are counts of leading messages that stay the same from turn to turn: the memory, then the
     memory and the window. `verbatim` has the SHA-256 of the text of each message of the parts that stand verbatim, in
@@ -132,6 +134,7 @@ class ContextReport(Value, frozen=True, kw_only=True):
     covered_seq: int = 0
     window_start_seq: int | None = None
     unread: tuple[tuple[int, int], ...] = ()
+    superseded: tuple[int, ...] = ()
     cache_breakpoints: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
@@ -206,6 +209,8 @@ class ContextReport(Value, frozen=True, kw_only=True):
         reason = _reason(self.dropped, seq, ("window", "current", *self._of_messages()))
         if reason:
             return reason
+        if seq in self.superseded:
+            return "superseded"
         if any(first <= seq <= last for first, last in self.unread):
             return "unread"
         return "summarized" if 1 <= seq <= self.covered_seq else "unknown"

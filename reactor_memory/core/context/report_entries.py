@@ -55,6 +55,7 @@ def report_of(
         freshness=draft.freshness,
         covered_seq=draft.covered_seq,
         window_start_seq=messages[names.index("window")].seq if "window" in names else None,
+        superseded=draft.superseded,
         unread=joined_ranges([*draft.unread, *_unread(entries["dropped"], draft.covered_seq)]),
         cache_breakpoints=_breakpoints(shown),
         remarks=draft.remarks,

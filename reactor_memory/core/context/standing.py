@@ -29,7 +29,7 @@ def with_standing(draft: Draft, rows: ContextRows) -> Draft:
     at_their_place = {each.seq for each in window}
     leading = tuple([each for seq, each in standing.items() if seq <= last or seq not in at_their_place])
     unread = tuple([(max(first, last + 1), end) for first, end in draft.unread if end > last])
-    return replace(draft, leading=leading, window=window, unread=unread)
+    return replace(draft, leading=leading, window=window, unread=unread, superseded=rows.superseded)
 
 
 def interrupted(draft: Draft, session: Session | None, has_current: bool) -> Draft:

@@ -234,14 +234,18 @@ def leading_of(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple([each for _, each in takewhile(lambda at: at[1].role == "system" and at[1].seq == at[0], places)])
 
 
-def read_standing(branch: Sequence[BranchRange]) -> Steps[tuple[Message, ...]]:
-    """The newest system message behind the first message, of each name that one of the newest `MOST_LEADING` has."""
-    newest: dict[str | None, Message] = {}
+def read_standing(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[Message, ...], tuple[int, ...]]]:
+    """The newest system message behind the first message, of each name that one of the newest `MOST_LEADING` has; and
+    where those of them stand that it takes the place of.
+    """
+    newest_first: list[Message] = []
     for part in reversed(stored_parts(branch, 1, None)):
-        rows = yield Query("system_messages_newest_first", part.values() | {"limit": MOST_LEADING})
-        for message in messages_from(rows):
-            newest.setdefault(message.name, message)
-    return tuple(sorted(newest.values(), key=lambda each: each.seq or 0)[-MOST_LEADING:])
+        newest_first += messages_from(
+            (yield Query("system_messages_newest_first", part.values() | {"limit": MOST_LEADING}))
+        )
+    standing = {message.name: message for message in reversed(newest_first)}
+    superseded = tuple([each.seq or 0 for each in newest_first if standing[each.name] is not each])
+    return tuple(sorted(standing.values(), key=lambda each: each.seq or 0)[-MOST_LEADING:]), superseded
 
 
 @bounded
@@ -252,11 +256,19 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     leading: tuple[Message, ...] = ()
     if first_role == "system":
         leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
-    standing = (yield from read_standing(session.branch)) if has_standing else ()
+    standing, superseded = (yield from read_standing(session.branch)) if has_standing else ((), ())
     if query.trigger_message_count is None:
         newest = (yield from _newest(session.branch, query.last_count))[::-1]
         steps = yield from read_steps(session.branch, newest)
-        return ContextRows(session=session, pins=pins, messages=newest, leading=leading, standing=standing, steps=steps)
+        return ContextRows(
+            session=session,
+            pins=pins,
+            messages=newest,
+            leading=leading,
+            standing=standing,
+            superseded=superseded,
+            steps=steps,
+        )
     stored = yield from log.context_layouts.stored_layout(query.session_id, query.budget, query.settings_fingerprint)
     layout, damaged = log.context_layouts.read_layout(stored[0]) if stored else (None, ())
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
@@ -270,6 +282,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         messages=messages,
         leading=leading,
         standing=standing,
+        superseded=superseded,
         damaged=damaged,
         steps=(yield from read_steps(session.branch, messages)),
     )

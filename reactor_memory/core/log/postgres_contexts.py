@@ -45,7 +45,8 @@ async def _fetched(database: Database, name: str, query: ContextQuery) -> Contex
     found = await database.one(name, _context_values(query), is_repeatable=True)
     rows = _context_from(found, query.user_id)
     if rows.session is not None and any(row[0] == _HAS_STANDING for row in found):
-        rows = replace(rows, standing=await database.read(log.read_standing, rows.session.branch))
+        standing, superseded = await database.read(log.read_standing, rows.session.branch)
+        rows = replace(rows, standing=standing, superseded=superseded)
     if rows.session is None or not may_have_run_at_once(rows.messages):
         return rows
     return replace(rows, steps=await database.read(log.read_steps, rows.session.branch, rows.messages))

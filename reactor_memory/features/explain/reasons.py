@@ -42,6 +42,7 @@ MESSAGE_REASONS: dict[MessageReason, str] = {
     **REASONS,
     "remembered": "left the window; memory shows lines made from it",
     "summarized": "left the window; memory covers it, and no line that is shown was made from it",
+    "superseded": "a newer system message of its name stands in its place",
     "unread": "not in memory and too old for the window",
     "withdrawn": "was taken back",
     "unknown": "the context does not speak of it",
