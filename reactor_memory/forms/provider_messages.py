@@ -285,7 +285,8 @@ def _form_of(item: JsonObject) -> Form:
     if item.get("type") == "message" and ("stop_reason" in item or "usage" in item):
         return "anthropic"
     kinds = {*kinds_of(item.get("content"))}
-    if kinds - {"text", "image_url", "input_audio", "file", "refusal", "None"}:
+    is_of_dialect = item["role"] in _OF_TOOLS or any(item.get(key) for key in _OF_CHAT)
+    if kinds - _OPENAI_PARTS and not is_of_dialect and not _are_in_openai_style(item["content"]):
         return "anthropic"
     if item.keys() <= {"role", "content", "container"} and kinds <= {"text"} and item["role"] in ("user", "assistant"):
         return "chat"
@@ -293,6 +294,16 @@ def _form_of(item: JsonObject) -> Form:
     return "chat" if is_bare else "openai"
 
 
+def _are_in_openai_style(content: object) -> bool:
+    """Whether each part holds an object under the name of its type, as OpenAI's do, also those of its dialects."""
+    blocks = [cast("JsonObject", plain(each)) for each in cast("Sequence[object]", content)]
+    return all(
+        block.get("type") in _OPENAI_PARTS or isinstance(block.get(str(block["type"])), Mapping) for block in blocks
+    )
+
+
+_OPENAI_PARTS = {"text", "image_url", "input_audio", "file", "refusal", "None"}
+_OF_CHAT = ("tool_calls", "function_call", "tool_call_id", "refusal", "audio", *REASONING[:3], "thinking_blocks")
 _SPEAKERS = ["user", "assistant"]
 _OF_TOOLS = ("tool", "function")
 

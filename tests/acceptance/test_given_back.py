@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor_memory import Context, Memory, Settings, forms, open_memory
+from reactor_memory import Context, LimitExceededError, Memory, Settings, forms, open_memory
 from reactor_memory.evaluation.transcripts import read_lines, to_line
 from tests.forms.provider_histories import DATA, Json, as_json
 from tests.forms.test_given_back import APART, QUESTION
@@ -198,3 +198,16 @@ async def test_containers_and_cached_systems_stand_in_the_request() -> None:
 
 
 KEPT = {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+
+
+async def test_a_batch_beyond_the_limit_stores_nothing(url: str) -> None:
+    many = [{"role": "user" if number % 2 == 0 else "assistant", "content": str(number)} for number in range(1001)]
+    async with open_memory(url) as memory:
+        await memory.save_history("s", many[:1000])
+        with pytest.raises(LimitExceededError, match=r"limits\.max_batch_messages or send less"):
+            await memory.save_history("s", many)
+        async with memory.turn("s", "Go on.") as turn:
+            with pytest.raises(LimitExceededError, match=r"limits\.max_batch_messages"):
+                turn.add(*many)
+            turn.answer("So.")
+        assert (await memory.get_session("s")).last_seq == 1002

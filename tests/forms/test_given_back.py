@@ -63,7 +63,9 @@ def check(form: str, history: list[Json]) -> None:
     assert as_json(WRITTEN[form]([to_message(to_record(message)) for message in read])) == as_json(history)
     sent = msgspec.json.decode(msgspec.json.encode([record_of(message) for message in read]))
     assert as_json(WRITTEN[form](messages_of(sent))) == as_json(history)
-    by_steps = [message for step in _steps(form, history) for message in step]
+    by_steps: list[Message] = []
+    for step in _steps(form, history):
+        by_steps += attached(step, by_steps)
     assert as_json(WRITTEN[form](stored(by_steps))) == as_json(history)
     for other, write in WRITTEN.items():
         assert problems(other, write(kept)) == [], other

@@ -381,3 +381,40 @@ async def test_runs_of_many_threads_do_not_mix(memory: Memory) -> None:
     await asyncio.gather(*(run(n) for n in range(10)))
     for n in range(10):
         assert texts(await stored(memory, f"t{n}")) == [f"human: {n}/0", "ai: ok", f"human: {n}/1", "ai: ok"]
+
+
+HOSTILE_OUTPUTS = {
+    "NUL": "a\0b" * 10,
+    "half a character": "x\ud800y",
+    "NUL in a long text": "x" * 20_000 + "\0" + "y" * 20_000,
+    "five megabytes": "line of a log\n" * 400_000,
+    "five megabytes with both": "a\0b\ud800 " * 900_000,
+}
+
+
+@pytest.mark.parametrize(
+    "output", [pytest.param(each, marks=[pytest.mark.slow] if "mega" in each else []) for each in HOSTILE_OUTPUTS]
+)
+async def test_whatever_a_tool_says_the_run_goes_on(memory: Memory, output: str) -> None:
+    given = HOSTILE_OUTPUTS[output]
+
+    @tool
+    def dump() -> str:
+        """Dump it."""
+        return given
+
+    first, second = (calling((f"c{number}", "dump", {}), text="") for number in range(2))
+    model = ScriptedModel(answers=[first, "seen", second, "again"])
+    agent = create_agent(
+        model, [dump], middleware=[ReactorMemoryMiddleware(memory, budget=4000)], checkpointer=InMemorySaver()
+    )
+    for words in ("dump it", "once more"):
+        result = await agent.ainvoke(said(words), THREAD)
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"] * 2
+    kept = await memory.read_messages("t1", last=1000)
+    assert [message.role for message in kept] == ["user", "assistant", "tool", "assistant"] * 2
+    for message in kept[2::4]:
+        assert message.content.startswith(given[:1])
+        assert "\0" not in message.content
+        assert ("limits.max_content_bytes" in message.content) == ("mega" in output)
+    assert [message.type for message in model.seen[-1]][-3:] == ["human", "ai", "tool"]
