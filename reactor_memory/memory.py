@@ -11,23 +11,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from functools import wraps
-from importlib import import_module
-from inspect import signature
-from operator import attrgetter
 from os import PathLike, fspath
 from os.path import expanduser
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 
-from reactor_memory.core.context_managers import AsyncBlock
+from reactor_memory.core.context.context import Context
+from reactor_memory.core.context.given_messages import MessageLike, MessagesLike
+from reactor_memory.core.load_requests import LoadArguments
 from reactor_memory.core.manager import ConversationManager
+from reactor_memory.core.turn import Turn
+from reactor_memory.core.turn_log import Durable
 from reactor_memory.database.blocking_calls import aside
-from reactor_memory.database.forks import Process, note_process
+from reactor_memory.database.forks import note_process
 from reactor_memory.errors import ConfigurationError, InvalidInputError
+from reactor_memory.models import JsonObject, Message, SearchHit, Session
+from reactor_memory.models.requests import Appended, DeletedSessions
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.selection import is_progressive
@@ -36,23 +37,20 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
-    from reactor_memory.features.archiving.archiver import Archiver
+    from reactor_memory.features.archiving.archiver import Archived
     from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
     from reactor_memory.features.erasure.eraser import Erasure
-    from reactor_memory.features.explain.explainer import Explainer
+    from reactor_memory.features.explain.explanation import Explanation
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.notes.long_term_memory import LongTermMemory
     from reactor_memory.features.overview.overview import Overview
     from reactor_memory.features.pins.pins import Pins
-    from reactor_memory.features.posted_summaries.posting import PostedSummaries
-    from reactor_memory.features.replay.replayer import Replayer
+    from reactor_memory.features.replay.replayer import Replay
     from reactor_memory.features.search.message_search import MessageSearchService
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-_FEATURES = "reactor_memory.features"
+    from reactor_memory.models.leases import WorkState
+    from reactor_memory.models.ledger import Summary
+    from reactor_memory.models.session_pages import SessionPage
 
 _WITHOUT_SLASHES = re.compile(r":?(?P<scheme>memory|sqlite|postgresql|postgres|file):(?!//)")
 _URLS = {
@@ -64,63 +62,7 @@ _URLS = {
 }
 
 
-class _Calls:
-    """Calls of the manager, and of other parts."""
-
-    _process: Process
-
-    def __init__(self, manager: ConversationManager) -> None:
-        self.manager = manager
-
-    def __init_subclass__(cls) -> None:
-        for name, call in vars(cls).items():
-            if isinstance(call, FunctionType):
-                call.__name__ = name
-                call.__qualname__ = f"{cls.__qualname__}.{name}"
-
-
-def _call_of(
-    method: Callable[Concatenate[Any, P], T], part_of: Callable[[Any], Any] = attrgetter("manager")
-) -> Callable[Concatenate[_Calls, P], T]:
-    """The call of a part. Wrong arguments are refused under the name that it has here."""
-    taken = signature(method)
-    positional = [each.name for each in taken.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD][1:]
-    named = [each for each in taken.parameters.values() if each.kind is each.KEYWORD_ONLY]
-    known = {each.name for each in named}
-    needed = {each.name for each in named if each.default is each.empty}
-
-    @wraps(method)
-    def call(self: _Calls, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if not (len(args) == len(positional) and needed <= kwargs.keys() <= known):  # binding takes longer
-            try:
-                taken.bind(self, *args, **kwargs)
-            except TypeError as fault:
-                raise TypeError(f"{call.__qualname__}(): {fault}") from None
-        self._process.check()  # pyright: ignore[reportPrivateUsage] (a method of its own)
-        return getattr(part_of(self), method.__name__)(*args, **kwargs)
-
-    return call
-
-
-class _Later:
-    """A call of a feature, which is imported when it is first asked for."""
-
-    def __init__(self, method: str, part_of: Callable[[Any], Any]) -> None:
-        self._method = method
-        self._part_of = part_of
-
-    def __set_name__(self, owner: type[_Calls], name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: _Calls | None, owner: type[_Calls]) -> Any:
-        module, _, path = self._method.partition(":")
-        call: Any = _call_of(attrgetter(path)(import_module(module)), self._part_of)
-        call.__name__, call.__qualname__ = self._name, f"{owner.__qualname__}.{self._name}"
-        setattr(owner, self._name, call)
-        return getattr(owner if instance is None else instance, self._name)
-
-
-class Memory(_Calls):
+class Memory:
     """The memory of agents: two calls a turn, or one `turn`, and a property for each feature.
 
     `user_id` is who asks. A session belongs to the user of its first save (None, the default: to everybody, for ever);
@@ -136,55 +78,212 @@ class Memory(_Calls):
     """
 
     def __init__(self, container: Container) -> None:
-        super().__init__(container.conversation_manager())
         self.container = container
+        self.manager = container.conversation_manager()
         self.loop = asyncio.get_running_loop()
         self._process = note_process(self.loop)
 
     def __repr__(self) -> str:
         return f"<Memory of {masked_url(self.container.settings().store.url)}>"
 
-    load_history = _call_of(ConversationManager.load_history)
-    save_history = _call_of(ConversationManager.save_history)
-    turn = _call_of(ConversationManager.turn)
+    async def load_history(
+        self,
+        session_id: str,
+        *,
+        message: MessageLike | None = None,
+        history: MessagesLike | None = None,
+        traffic: MessagesLike = (),
+        **arguments: Unpack[LoadArguments],
+    ) -> Context:
+        """The context for the next call of the model (`ConversationManager.load_history`)."""
+        return await self._own.load_history(session_id, message=message, history=history, traffic=traffic, **arguments)
 
-    get_session = _call_of(ConversationManager.get_session)
-    list_sessions = _call_of(ConversationManager.list_sessions)
-    read_messages = _call_of(ConversationManager.read_messages)
-    stream_messages = _call_of(ConversationManager.stream_messages)
-    recall = _call_of(ConversationManager.search)
-
-    summarize = _call_of(ConversationManager.summarize)
-    get_summary = _call_of(ConversationManager.get_summary)
-    work_state = _call_of(ConversationManager.work_state)
-    drain = _call_of(ConversationManager.drain)
-
-    fork = _call_of(ConversationManager.fork)
-    delete = _call_of(ConversationManager.delete)
-
-    if TYPE_CHECKING:
-        archive = _call_of(Archiver.archive)
-        restore = _call_of(Archiver.restore)
-        explain = _call_of(Explainer.explain)
-        preview = _call_of(Explainer.preview)
-        post_summary = _call_of(PostedSummaries.post)
-        withdraw = _call_of(Erasure.withdraw)
-        replay = _call_of(Replayer.replay)
-    else:
-        archive = _Later(f"{_FEATURES}.archiving.archiver:Archiver.archive", lambda memory: memory.container.archiver())
-        restore = _Later(f"{_FEATURES}.archiving.archiver:Archiver.restore", lambda memory: memory.container.archiver())
-        explain = _Later(
-            f"{_FEATURES}.explain.explainer:Explainer.explain", lambda memory: memory.container.explainer()
+    async def save_history(
+        self,
+        session_id: str,
+        messages: MessagesLike,
+        *,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        agent_name: str | None = None,
+    ) -> Appended:
+        """Append a batch durably, whole or not at all (`ConversationManager.save_history`)."""
+        return await self._own.save_history(
+            session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
         )
-        preview = _Later(
-            f"{_FEATURES}.explain.explainer:Explainer.preview", lambda memory: memory.container.explainer()
+
+    def turn(
+        self,
+        session_id: str,
+        message: MessageLike | None = None,
+        *,
+        idempotency_key: str | None = None,
+        resume: bool = False,
+        durable: Durable = "step",
+        **arguments: Unpack[LoadArguments],
+    ) -> AbstractAsyncContextManager[Turn]:
+        """Load, let the caller run the model inside the block, save each step (`ConversationManager.turn`)::
+
+        async with memory.turn("session-1", "Where is my order?", user_id="u1", budget=4000) as turn:
+            turn.answer(await model(turn.messages()))
+        """
+        return self._own.turn(
+            session_id, message, idempotency_key=idempotency_key, resume=resume, durable=durable, **arguments
         )
-        post_summary = _Later(
-            f"{_FEATURES}.posted_summaries.posting:PostedSummaries.post",
-            lambda memory: memory.container.summary_poster(),
+
+    async def get_session(self, session_id: str, *, user_id: str | None = None) -> Session:
+        """The session. Raises `SessionNotFoundError` if nothing was saved under this id."""
+        return await self._own.get_session(session_id, user_id=user_id)
+
+    async def list_sessions(
+        self, *, user_id: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> SessionPage:
+        """The sessions of a user, newest activity first; of `user_id` None, the sessions without an owner."""
+        return await self._own.list_sessions(user_id=user_id, limit=limit, cursor=cursor)
+
+    async def read_messages(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        last: int | None = None,
+        after: int = 0,
+        until: int | None = None,
+        limit: int | None = None,
+        archived: bool = False,
+    ) -> tuple[Message, ...]:
+        """The messages with `after` < seq <= `until`, oldest first: the newest `last`, or the first `limit`. With
+        `archived` those that were archived or cleared, too.
+        """
+        return await self._own.read_messages(
+            session_id, user_id=user_id, last=last, after=after, until=until, limit=limit, archived=archived
         )
-        withdraw = _Later(f"{_FEATURES}.erasure.eraser:Erasure.withdraw", lambda memory: memory.container.erasure())
-        replay = _Later(f"{_FEATURES}.replay.replayer:Replayer.replay", lambda memory: memory.container.replayer())
+
+    def stream_messages(
+        self, session_id: str, *, user_id: str | None = None, after: int = 0, archived: bool = False
+    ) -> AsyncIterator[Message]:
+        """All messages after `after`, oldest first, read page by page; as `read_messages`."""
+        return self._own.stream_messages(session_id, user_id=user_id, after=after, archived=archived)
+
+    async def recall(
+        self, session_id: str, query: str, *, user_id: str | None = None, limit: int = 20
+    ) -> tuple[SearchHit, ...]:
+        """The passages of the session that share words with `query`, the best first."""
+        return await self._own.search(session_id, query, user_id=user_id, limit=limit)
+
+    async def summarize(
+        self, session_id: str, *, user_id: str | None = None, timeout_seconds: float = 600.0
+    ) -> Summary | None:
+        """Do the background work of this session now (`ConversationManager.summarize`)."""
+        return await self._own.summarize(session_id, user_id=user_id, timeout_seconds=timeout_seconds)
+
+    async def get_summary(self, session_id: str, *, user_id: str | None = None) -> Summary | None:
+        """The current summary, or None if nothing was summarized yet."""
+        return await self._own.get_summary(session_id, user_id=user_id)
+
+    async def work_state(self, session_id: str, *, user_id: str | None = None) -> WorkState | None:
+        """Where the background work of the session stands."""
+        return await self._own.work_state(session_id, user_id=user_id)
+
+    async def drain(self) -> None:
+        """Wait until this process has no background work left."""
+        await self._own.drain()
+
+    async def fork(self, session_id: str, *, at_seq: int, user_id: str | None = None) -> Session:
+        """A new branch that shares the messages before `at_seq` and continues the numbering with `at_seq`. Raises
+        `LimitExceededError` for too many forks of forks.
+        """
+        return await self._own.fork(session_id, at_seq=at_seq, user_id=user_id)
+
+    async def delete(self, session_id: str, *, user_id: str | None = None) -> DeletedSessions:
+        """Delete a session with everything derived from it (`ConversationManager.delete`)."""
+        return await self._own.delete(session_id, user_id=user_id)
+
+    async def archive(
+        self,
+        session_id: str,
+        *,
+        user_id: str | None = None,
+        until_seq: int | None = None,
+        clear: bool = False,
+        summary: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Archived:
+        """Take the session's messages up to `until_seq` (None: all) out of view (`Archiver.archive`)."""
+        return await self._open.archiver().archive(
+            session_id,
+            user_id=user_id,
+            until_seq=until_seq,
+            clear=clear,
+            summary=summary,
+            idempotency_key=idempotency_key,
+        )
+
+    async def restore(self, session_id: str, *, user_id: str | None = None, from_seq: int = 1) -> int:
+        """Bring back what `archive` took out of view, from message `from_seq` on; how many messages."""
+        return await self._open.archiver().restore(session_id, user_id=user_id, from_seq=from_seq)
+
+    async def explain(
+        self,
+        session_id: str,
+        *,
+        seq: int | None = None,
+        fact: tuple[str, str] | None = None,
+        message: MessageLike | None = None,
+        **arguments: Unpack[LoadArguments],
+    ) -> Explanation:
+        """Why the context that `load_history` would give is as it is (`Explainer.explain`). Stores nothing."""
+        return await self._open.explainer().explain(session_id, seq=seq, fact=fact, message=message, **arguments)
+
+    async def preview(
+        self, session_id: str, *, message: MessageLike | None = None, **arguments: Unpack[LoadArguments]
+    ) -> Context:
+        """The context that `load_history` would give with these arguments. Stores nothing."""
+        return await self._open.explainer().preview(session_id, message=message, **arguments)
+
+    async def replay(
+        self, session_id: str, *, seq: int, user_id: str | None = None, budget: int | None = None
+    ) -> Replay:
+        """The context that the model got for the user message `seq` (`Replayer.replay`)."""
+        return await self._open.replayer().replay(session_id, seq=seq, user_id=user_id, budget=budget)
+
+    async def post_summary(
+        self,
+        session_id: str,
+        *,
+        text: str,
+        until_seq: int,
+        user_id: str | None = None,
+        author_id: str | None = None,
+        title: str | None = None,
+        metadata: JsonObject | None = None,
+        idempotency_key: str | None = None,
+    ) -> Message:
+        """Tell the messages 1..`until_seq` in other words (`PostedSummaries.post`)."""
+        return await self._open.summary_poster().post(
+            session_id,
+            text=text,
+            until_seq=until_seq,
+            user_id=user_id,
+            author_id=author_id,
+            title=title,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+        )
+
+    async def withdraw(self, session_id: str, *, user_id: str | None = None, seq: int | None = None) -> Message:
+        """Take back the newest message in view (which `seq` names, if given), with the facts drawn from it."""
+        return await self._open.erasure().withdraw(session_id, user_id=user_id, seq=seq)
+
+    @property
+    def _own(self) -> ConversationManager:
+        self._process.check()
+        return self.manager
+
+    @property
+    def _open(self) -> Container:
+        self._process.check()
+        return self.container
 
     @property
     def pins(self) -> Pins:
@@ -294,7 +393,7 @@ def _check_loop() -> None:
 
 def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
-) -> AsyncBlock[Memory]:
+) -> AbstractAsyncContextManager[Memory]:
     """A memory whose database is open and whose background work runs; all of it is closed at the end of the block.
 
     `store` is the path of an SQLite file, a URL (``memory://``, ``sqlite:///agent.db``, ``postgresql://host/name``), or
@@ -304,7 +403,7 @@ def open_memory(
     Raises `ConfigurationError` for settings that cannot be met, `InvalidInputError` for a `store` that is nothing of
     these and where no event loop of asyncio runs, and `StoreError` if the database cannot be opened.
     """
-    return AsyncBlock(_Opening(store, configure), "open_memory", "async with open_memory(...) as memory")
+    return _Opening(store, configure)
 
 
 __all__ = ["Memory", "open_memory"]

@@ -23,14 +23,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, cont
 from functools import partial, wraps
 from os import PathLike
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from anyio.from_thread import BlockingPortal
 
 from reactor_memory import memory as awaited
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessagesLike
-from reactor_memory.core.context_managers import Unentered
 from reactor_memory.core.manager import PAGE
 from reactor_memory.core.turn import Turn
 from reactor_memory.database.forks import Process
@@ -52,39 +51,6 @@ from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Block(Unentered, AbstractContextManager[T, "bool | None"], Generic[T]):
-    """A block of ``with``."""
-
-    def __init__(self, block: AbstractContextManager[T], call: str, line: str) -> None:
-        self._block = block
-        self._call = call
-        self._line = line
-
-    def __enter__(self) -> T:
-        return self._block.__enter__()
-
-    def __exit__(self, *raised: Any) -> bool | None:
-        return self._block.__exit__(*raised)
-
-    if not TYPE_CHECKING:
-        __aenter__ = __aexit__ = Unentered._refuse
-
-
-def block(line: str) -> Callable[[Callable[P, Generator[T]]], Callable[P, Block[T]]]:
-    """`contextmanager` for a block that is entered with this line."""
-
-    def of(function: Callable[P, Generator[T]]) -> Callable[P, Block[T]]:
-        opened = contextmanager(function)
-
-        @wraps(function)
-        def block(*args: P.args, **kwargs: P.kwargs) -> Block[T]:
-            return Block(opened(*args, **kwargs), function.__name__, line)
-
-        return block
-
-    return of
 
 
 class SyncTurn:
@@ -244,10 +210,10 @@ def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _turn(
     method: Callable[Concatenate[Any, P], AbstractAsyncContextManager[Turn]],
-) -> Callable[Concatenate[SyncMemory, P], Block[SyncTurn]]:
+) -> Callable[Concatenate[SyncMemory, P], AbstractContextManager[SyncTurn]]:
     """The block of the memory, entered and left without awaiting."""
 
-    @block("with memory.turn(...) as turn")
+    @contextmanager
     @wraps(method)
     def turn(self: SyncMemory, *args: P.args, **kwargs: P.kwargs) -> Generator[SyncTurn]:
         with self.entered(method(self.memory, *args, **kwargs)) as entered:
@@ -562,12 +528,12 @@ def _close_left_open() -> None:
 
 def open_memory(
     store: str | PathLike[str] | Settings | None = None, *, configure: Callable[[Container], None] | None = None
-) -> Block[SyncMemory]:
+) -> AbstractContextManager[SyncMemory]:
     """`reactor_memory.open_memory` for code that does not await: all is closed at the end of the block, whatever ends
     it; without an end, when the program ends. Takes and raises what that does. `configure` is called in the thread of
     the library.
     """
-    return Block(_Opening(store, configure), "open_memory", "with sync.open_memory(...) as memory")
+    return _Opening(store, configure)
 
 
 __all__ = ["SyncMemory", "SyncTurn", "open_memory"]

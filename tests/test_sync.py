@@ -255,26 +255,3 @@ def test_control_c_breaks_off_the_call_and_closes_everything(tmp_path: Path) -> 
         finally:
             process.kill()
     assert not (tmp_path / "memory.db-wal").exists()
-
-
-async def enters_awaiting(block: Any) -> None:
-    async with block:
-        pass
-
-
-async def awaits(block: Any) -> None:
-    await block
-
-
-async def calls(block: Any) -> None:
-    block.load_history("s")
-
-
-@pytest.mark.anyio
-@each_row("use", [enters_awaiting, awaits, calls])
-async def test_whoever_forgets_to_enter_a_block_is_told_the_line(use: Callable[[Any], Any]) -> None:
-    with pytest.raises(InvalidInputError, match=r"open_memory: .*`with sync\.open_memory\(\.\.\.\) as memory`"):
-        await use(sync.open_memory("memory://"))
-    told = pytest.raises(InvalidInputError, match=r"turn: .*`with memory\.turn\(\.\.\.\) as turn`")
-    with sync.open_memory("memory://") as memory, told:
-        await use(memory.turn("s", "hello"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import msgspec
 
@@ -24,8 +24,36 @@ if TYPE_CHECKING:
     from reactor_memory.models.ledger import PostedMode
 
 
+class LoadArguments(TypedDict, total=False):
+    """The arguments of every call that loads a context; each may be left out."""
+
+    user_id: str | None
+    """Who asks."""
+    agent_name: str | None
+    """With ``notes.enabled``, the context begins with the long-term notes that this agent keeps about the user."""
+    budget: int | None
+    """Tokens of the messages; None: ``context.max_tokens`` less the reserved output, `system` and `tools`."""
+    system: str | None
+    """The caller's system prompt, which is counted."""
+    tools: Iterable[Any] | None
+    """The declarations of the tools, which are counted."""
+    query: str | None
+    """Facts and older turns that answer it come back. None: those that hold what the message names and the context does
+    not show; ``""``: nothing.
+    """
+    on_overflow: Literal["raise", "drop_memory"]
+    summaries: PostedMode
+    """What an agent posted is said where the context shows less than it covers and the strategy shows memory: ``auto``;
+    ``always``: in every context.
+    """
+    reader_id: str | None
+    """Messages that other agents keep for themselves (visibility ``agent``, another `author_id`) are left out."""
+    before_seq: int | None
+    """The messages from there on are not shown: for a turn that is stored already, and given here."""
+
+
 class LoadRequest(Value, frozen=True, kw_only=True):
-    """The arguments of `ConversationManager.load_history`, checked."""
+    """`LoadArguments`, checked, with the session and what follows it."""
 
     session_id: str
     user_id: str | None = None
@@ -42,56 +70,30 @@ class LoadRequest(Value, frozen=True, kw_only=True):
 
 
 def load_request(
-    session_id: str,
-    user_id: str | None,
-    message: MessageLike | None,
-    *,
-    limits: MessageLimits,
-    budget: int | None,
-    system: str | None,
-    tools: Iterable[Any] | None,
-    query: str | None,
-    overflow: Literal["raise", "drop_memory"],
-    agent_name: str | None = None,
-    reader_id: str | None = None,
-    summaries: PostedMode = "auto",
-    before_seq: int | None = None,
+    session_id: str, message: MessageLike | None, arguments: LoadArguments, limits: MessageLimits
 ) -> LoadRequest:
-    """Raises `InvalidInputError` and `InvalidMessageError`, which name the argument."""
+    """Raises `InvalidInputError` and `InvalidMessageError`, which name the argument, and `TypeError` for one more."""
     check_session_id(session_id, creating=False)
-    check_optional_id("user_id", user_id)
-    check_optional_id("agent_name", agent_name)
-    if budget is not None:
-        check_position("budget", budget, least=1)
-    if query is not None:
-        check_is_text("query", query)
-    if system is not None:
-        check_is_text("system", system)
-    if overflow not in ("raise", "drop_memory"):
-        raise InvalidInputError("on_overflow", "must be raise or drop_memory")
-    if summaries not in ("auto", "always"):
-        raise InvalidInputError("summaries", "must be auto or always")
-    if before_seq is not None:
-        check_position("before_seq", before_seq, least=1)
     current = () if message is None else (message_of(message),)
     for each in current:
         check_message(each, limits)
     if current and current[0].role != "user":
         raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
-    return LoadRequest(
-        session_id=session_id,
-        user_id=user_id,
-        agent_name=agent_name,
-        reader_id=reader_id,
-        current=tuple(map(as_given, current)),
-        budget=budget,
-        system=system,
-        tools=_checked_tools(tools),
-        query=query,
-        on_overflow=overflow,
-        summaries=summaries,
-        before_seq=before_seq,
-    )
+    given: dict[str, Any] = {**arguments, "tools": _checked_tools(arguments.get("tools"))}
+    request = LoadRequest(session_id=session_id, current=tuple(map(as_given, current)), **given)
+    check_optional_id("user_id", request.user_id)
+    check_optional_id("agent_name", request.agent_name)
+    for name in ("budget", "before_seq"):
+        if (number := getattr(request, name)) is not None:
+            check_position(name, number, least=1)
+    for name in ("query", "system"):
+        if (text := getattr(request, name)) is not None:
+            check_is_text(name, text)
+    if request.on_overflow not in ("raise", "drop_memory"):
+        raise InvalidInputError("on_overflow", "must be raise or drop_memory")
+    if request.summaries not in ("auto", "always"):
+        raise InvalidInputError("summaries", "must be auto or always")
+    return request
 
 
 def with_traffic(request: LoadRequest, traffic: MessagesLike, limits: MessageLimits) -> LoadRequest:

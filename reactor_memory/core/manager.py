@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Unpack
 
 import anyio
 import msgspec
@@ -15,8 +15,14 @@ from reactor_memory.core.batches import BatchMaker
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike, message_of
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context_managers import async_block, nothing
-from reactor_memory.core.load_requests import LoadRequest, as_given, checked_messages, load_request, with_traffic
+from reactor_memory.core.load_requests import (
+    LoadArguments,
+    LoadRequest,
+    as_given,
+    checked_messages,
+    load_request,
+    with_traffic,
+)
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.turn import Turn
 from reactor_memory.core.turn_log import Durable, StoredTurn, TurnLog
@@ -44,13 +50,18 @@ if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
     from reactor_memory.core.sources import Recall
     from reactor_memory.models.leases import WorkState
-    from reactor_memory.models.ledger import PostedMode, Summary
+    from reactor_memory.models.ledger import Summary
     from reactor_memory.models.session_pages import SessionPage
 
 logger = logging.getLogger(__name__)
 PAGE = 500
 CALLS_BEFORE = 200
 """Among so many messages of the log the call is looked for that a result belongs to which names none."""
+
+
+def nothing(*_: object) -> AbstractAsyncContextManager[None]:
+    """A block around which nothing happens."""
+    return nullcontext()
 
 
 class ManagerOptions(Value, frozen=True, kw_only=True):
@@ -111,52 +122,21 @@ class ConversationManager:
         self,
         session_id: str,
         *,
-        user_id: str | None = None,
-        agent_name: str | None = None,
         message: MessageLike | None = None,
-        budget: int | None = None,
-        system: str | None = None,
-        tools: Iterable[Any] | None = None,
-        query: str | None = None,
         history: MessagesLike | None = None,
-        on_overflow: Literal["raise", "drop_memory"] = "raise",
         traffic: MessagesLike = (),
-        reader_id: str | None = None,
-        summaries: PostedMode = "auto",
-        before_seq: int | None = None,
+        **arguments: Unpack[LoadArguments],
     ) -> Context:
-        """The context for the next call of the model.
+        """The context for the next call of the model, as `LoadArguments` say.
 
         `message` is the user message to come: counted, put last, not saved. `traffic` follows it: what model and tools
-        did since in this turn, nothing of it saved yet. With ``notes.enabled``, the context begins with the long-term
-        notes that `agent_name` keeps about `user_id`. `budget` (tokens) holds for the messages
-        of the context; without it, it is ``context.max_tokens`` less the reserved output, `system` and `tools`.
-        With a `query`, facts and older turns that answer it come back; without one (None), those that hold what
-        `message` names and the context does not show; with ``""``, nothing. `history`, if given, is used instead of
-        the stored session, however long or empty it is, and nothing is read. An unknown session is an empty one: a
-        conversation may begin. With a `reader_id`, messages that other agents keep for themselves (visibility
-        ``agent``, another `author_id`) are left out. What an agent posted (`post_summary`) is said where the context
-        shows less than it covers and the strategy shows memory; with `summaries` ``always`` in every context. With
-        `before_seq`, the messages from there on are not shown: for a turn that is stored already, and given here.
+        did since in this turn, nothing of it saved yet. `history`, if given, is used instead of the stored session,
+        however long or empty it is, and nothing is read. An unknown session is an empty one: a conversation may begin.
 
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
         """
-        request = load_request(
-            session_id,
-            user_id,
-            message,
-            limits=self._options.limits,
-            agent_name=agent_name,
-            budget=budget,
-            system=system,
-            tools=tools,
-            query=query,
-            overflow=on_overflow,
-            reader_id=reader_id,
-            summaries=summaries,
-            before_seq=before_seq,
-        )
+        request = load_request(session_id, message, arguments, self._options.limits)
         if traffic:
             request = with_traffic(request, traffic, self._options.limits)
         if history is not None:
@@ -228,30 +208,23 @@ class ConversationManager:
             await self._after_save()
         return appended
 
-    @async_block("async with memory.turn(...) as turn")
+    @asynccontextmanager
     async def turn(
         self,
         session_id: str,
         message: MessageLike | None = None,
         *,
-        user_id: str | None = None,
-        agent_name: str | None = None,
-        budget: int | None = None,
-        system: str | None = None,
-        tools: Iterable[Any] | None = None,
-        query: str | None = None,
-        on_overflow: Literal["raise", "drop_memory"] = "raise",
         idempotency_key: str | None = None,
-        summaries: PostedMode = "auto",
         resume: bool = False,
         durable: Durable = "step",
+        **arguments: Unpack[LoadArguments],
     ) -> AsyncGenerator[Turn]:
         """Load, let the caller run the model inside the block, save the user message, the tool traffic and the answer::
 
             async with memory.turn("session-1", "Where is my order?", user_id="u1", budget=4000) as turn:
                 turn.answer(await model(turn.messages()))
 
-        `message` is what the user said; the other arguments are those of `load_history` and `save_history`.
+        `message` is what the user said; `arguments` are those of the load, and of `save_history` where it has them.
 
         The user message is stored before the block runs, each step when ``await turn.add(...)`` returns, the answer
         when the block ends. If the block raises, is cancelled, or its process dies, what was stored stays: a turn
@@ -262,26 +235,14 @@ class ConversationManager:
         stored at the end, in one batch, and of a block that raises the user message alone.
         """
         given = None if message is None else message_of(message)
-        earlier = await self._unanswered(session_id, user_id, given) if resume else None
+        earlier = await self._unanswered(session_id, arguments.get("user_id"), given) if resume else None
         given = given if earlier is None else earlier.message
         if given is None:
             if resume:
                 raise TurnNotFoundError(session_id)
             raise InvalidInputError("message", "is missing: give what the user said, or resume=True")
-        request = load_request(
-            session_id,
-            user_id,
-            given,
-            limits=self._options.limits,
-            agent_name=agent_name,
-            budget=budget,
-            system=system,
-            tools=tools,
-            query=query,
-            overflow=on_overflow,
-            summaries=summaries,
-        )
-        log_of_turn = self._turn_log(session_id, user_id, agent_name, idempotency_key, durable)
+        request = load_request(session_id, given, arguments, self._options.limits)
+        log_of_turn = self._turn_log(request, idempotency_key, durable)
         if earlier is not None:
             log_of_turn.go_on(earlier)
         turn = await self._loaded_turn(request, given, log_of_turn)
@@ -289,7 +250,7 @@ class ConversationManager:
             if earlier is None:
                 begun = await log_of_turn.begin(given)
                 if begun is not None and begun.replayed:
-                    await self._repeat(log_of_turn, session_id, user_id, begun.first_seq)
+                    await self._repeat(log_of_turn, request, begun.first_seq)
                     turn = await self._loaded_turn(request, given, log_of_turn)
             try:
                 yield turn
@@ -302,9 +263,7 @@ class ConversationManager:
                 await self._keep_interrupted(log_of_turn, given)
                 raise
 
-    def _turn_log(
-        self, session_id: str, user_id: str | None, agent_name: str | None, key: str | None, durable: Durable
-    ) -> TurnLog:
+    def _turn_log(self, request: LoadRequest, key: str | None, durable: Durable) -> TurnLog:
         check_optional_id("idempotency_key", key)
         if durable not in ("step", "end"):
             raise InvalidInputError("durable", "must be step or end")
@@ -316,16 +275,16 @@ class ConversationManager:
         ) -> Appended:
             with within(self._options.timeout_seconds):
                 batch = await self._batches.prepared(
-                    session_id,
+                    request.session_id,
                     messages,
-                    user_id=user_id,
+                    user_id=request.user_id,
                     idempotency_key=idempotency_key,
-                    agent_name=agent_name,
+                    agent_name=request.agent_name,
                     counter=counter,
                 )
                 return await self._append(batch)
 
-        return TurnLog(session_id, save, key=key, limits=self._options.limits, durable=durable)
+        return TurnLog(request.session_id, save, key=key, limits=self._options.limits, durable=durable)
 
     async def _loaded_turn(self, request: LoadRequest, message: Message, log_of_turn: TurnLog) -> Turn:
         """The turn with its context; of a turn that goes on, the log before it and what it did so far."""
@@ -343,7 +302,8 @@ class ConversationManager:
         )
 
     @in_time
-    async def _repeat(self, log_of_turn: TurnLog, session_id: str, user_id: str | None, first_seq: int) -> None:
+    async def _repeat(self, log_of_turn: TurnLog, request: LoadRequest, first_seq: int) -> None:
+        session_id, user_id = request.session_id, request.user_id
         following = await self._messages.read(session_id, user_id, after=first_seq - 1)
         end = next((index for index, each in enumerate(following) if index and each.role == "user"), len(following))
         session = await self._messages.get_session(session_id, user_id)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from dependency_injector import containers, providers
 
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context_managers import nothing
 from reactor_memory.core.loading import ContextLoader
-from reactor_memory.core.manager import ConversationManager
+from reactor_memory.core.manager import ConversationManager, nothing
 from reactor_memory.wiring import feature_sources, options, stores
 from reactor_memory.wiring.background_work import background_work_of
 from reactor_memory.wiring.selection import (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Unpack
 
 import anyio.to_thread
 
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.given_messages import MessageLike
-from reactor_memory.core.load_requests import LoadRequest, load_request
+from reactor_memory.core.load_requests import LoadArguments, LoadRequest, load_request
 from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import MessageLimits
@@ -56,14 +56,8 @@ class Explainer:
         *,
         seq: int | None = None,
         fact: tuple[str, str] | None = None,
-        user_id: str | None = None,
-        agent_name: str | None = None,
         message: MessageLike | None = None,
-        budget: int | None = None,
-        system: str | None = None,
-        tools: Iterable[Any] | None = None,
-        query: str | None = None,
-        on_overflow: Literal["raise", "drop_memory"] = "raise",
+        **arguments: Unpack[LoadArguments],
     ) -> Explanation:
         """Why the context that `load_history` would give with these arguments is as it is. Stores nothing.
 
@@ -78,19 +72,8 @@ class Explainer:
         if seq is not None and fact is not None:
             raise InvalidInputError("seq", "give either seq or fact, not both")
         target = None if seq is None and fact is None else checked_target(seq, fact)
-        request = load_request(
-            session_id,
-            user_id,
-            message,
-            limits=self._limits,
-            agent_name=agent_name,
-            budget=budget,
-            system=system,
-            tools=tools,
-            query=query,
-            overflow=on_overflow,
-        )
-        session = await self._manager.get_session(session_id, user_id=user_id)
+        request = load_request(session_id, message, arguments, self._limits)
+        session = await self._manager.get_session(session_id, user_id=request.user_id)
         if isinstance(target, int) and target > session.last_seq:
             problem = f"message {target} is not in this session, which ends with {session.last_seq}"
             raise InvalidInputError("seq", problem)
@@ -112,30 +95,13 @@ class Explainer:
         self,
         session_id: str,
         *,
-        user_id: str | None = None,
-        agent_name: str | None = None,
         message: MessageLike | None = None,
-        budget: int | None = None,
-        system: str | None = None,
-        tools: Iterable[Any] | None = None,
-        query: str | None = None,
-        on_overflow: Literal["raise", "drop_memory"] = "raise",
+        **arguments: Unpack[LoadArguments],
     ) -> Context:
         """The context that `load_history` would give with these arguments. Stores nothing: the next load of the agent
         is what it would have been. Raises what `load_history` raises.
         """
-        request = load_request(
-            session_id,
-            user_id,
-            message,
-            limits=self._limits,
-            agent_name=agent_name,
-            budget=budget,
-            system=system,
-            tools=tools,
-            query=query,
-            overflow=on_overflow,
-        )
+        request = load_request(session_id, message, arguments, self._limits)
         loaded = await self._loader.load(request, keep_layout=False)
         return await self._loader.context(loaded, request.current)
 
