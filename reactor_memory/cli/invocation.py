@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.models import Session
     from reactor_memory.models.session_pages import SessionPage
+    from reactor_memory.wiring.agent_settings import SettingDifference
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.service_settings import ServiceSettings
-    from reactor_memory.wiring.setting_differences import SettingDifference
     from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
@@ -104,9 +104,9 @@ class Invocation:
 
     async def settings_of_agent(self, **sections: Any) -> Settings:
         """The settings for `memory_of_agent`."""
+        from reactor_memory.wiring.agent_settings import differences, takeable
         from reactor_memory.wiring.opening import open_container
         from reactor_memory.wiring.own_parts import sqlite_file
-        from reactor_memory.wiring.setting_differences import differences, takeable
 
         settings = self.settings(**sections)
         file = sqlite_file(settings)

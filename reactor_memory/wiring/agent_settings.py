@@ -1,16 +1,18 @@
-"""Which settings decide what a context shows, and what an agent keeps of them with the store."""
+"""Which settings decide what a context shows: what an agent keeps of them with the store, and how others differ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.database.database import Database
+from reactor_memory.models import Value
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
     from reactor_memory.features.overview.agent_settings import SettingsKeeper
+
 
 _SECTIONS = ("history", "tiers", "chat_memory", "context", "notes", "tokens")
 _OF_SUMMARIES = frozenset({
@@ -62,3 +64,27 @@ def decides(key: str) -> bool:
     """Whether the setting decides what a context shows."""
     section = key.partition(".")[0]
     return key in _OF_SUMMARIES | ASKING_OTHERS or (section in _SECTIONS and key not in _NOT_OF_CONTEXTS)
+
+
+class SettingDifference(Value, frozen=True, kw_only=True):
+    """A setting that decides what a context shows: what the agent has, and what counts here, from which `origin`."""
+
+    key: str
+    agent: Any
+    here: Any
+    origin: str
+
+
+def takeable(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what an agent kept, the values that can be taken over: whoever writes to a store can name no other setting."""
+    return {key: value for key, value in kept.items() if decides(key) and key not in ASKING_OTHERS}
+
+
+def differences(settings: Settings, kept: Mapping[str, Any]) -> tuple[SettingDifference, ...]:
+    """What counts under `settings` otherwise than for the agent that `kept` its own."""
+    agents = default_values() | dict(kept)
+    return tuple(
+        SettingDifference(key=key, agent=agents[key], here=value, origin=origin)
+        for key, value, origin in deciding(settings)
+        if value != agents[key]
+    )

@@ -9,42 +9,26 @@ from __future__ import annotations
 
 import random
 import secrets
-from typing import TYPE_CHECKING
+from typing import Any
 
 from dependency_injector import containers, providers
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager, nothing
-from reactor_memory.wiring import feature_sources, options, stores
-from reactor_memory.wiring.background_work import background_work_of
+from reactor_memory.wiring import agent_settings, asked_models, feature_sources, features, options, stores, work_kinds
+from reactor_memory.wiring import chat as chat_wiring
+from reactor_memory.wiring import facts as facts_wiring
+from reactor_memory.wiring import search as search_wiring
+from reactor_memory.wiring import tiers as tiers_wiring
 from reactor_memory.wiring.selection import (
     asked_by,
-    imported,
     is_in_database,
     message_limits,
     named_by,
     refuse_without_database,
 )
 from reactor_memory.wiring.settings import Settings
-
-if TYPE_CHECKING:
-    from reactor_memory.features.active_sessions.directory import SessionDirectory
-    from reactor_memory.features.archiving.archiver import Archiver
-    from reactor_memory.features.chat.conversation import Chat
-    from reactor_memory.features.erasure.eraser import Aftermath, Erasure
-    from reactor_memory.features.explain.explainer import Explainer
-    from reactor_memory.features.facts.extractor import Extractor
-    from reactor_memory.features.facts.facts import Facts
-    from reactor_memory.features.overview.overview import Overview
-    from reactor_memory.features.pins.pins import Pins, PinWriter
-    from reactor_memory.features.posted_summaries.posting import PostedSummaries
-    from reactor_memory.features.recall.indexer import Indexer
-    from reactor_memory.features.recall.recaller import Recaller
-    from reactor_memory.features.replay.replayer import Replayer
-    from reactor_memory.features.retention.pruner import Pruner
-    from reactor_memory.features.tiers.ranges import Ranges
-    from reactor_memory.features.tiers.writer import TierWriter
 
 
 class Container(containers.DeclarativeContainer):
@@ -58,6 +42,9 @@ class Container(containers.DeclarativeContainer):
 
     settings = providers.Dependency(instance_of=Settings)
     conditions = providers.Singleton(stores.conditions_of, settings)
+    open_copy: providers.Dependency[Any] = (
+        providers.Dependency()
+    )  # what opens a container of other settings: `opening` hands it in
 
     clock = providers.Singleton(named_by, conditions, "clock", "clock", settings)
     random = providers.Object(random.SystemRandom().random)
@@ -77,8 +64,8 @@ class Container(containers.DeclarativeContainer):
     )
     amendments = providers.Selector(
         in_database,
-        on=providers.Singleton(imported("reactor_memory.features.facts.amendments:SqlAmendments"), database),
-        off=providers.Singleton(imported("reactor_memory.features.facts.amendments:NoAmendments")),
+        on=providers.Singleton(facts_wiring.sql_amendments, database),
+        off=providers.Singleton(facts_wiring.no_amendments),
     )
     where_index_is = providers.Callable(stores.where_index_is, conditions, settings)
     recall_index = providers.Singleton(stores.recall_index_of, where_index_is, database, conditions, settings)
@@ -86,7 +73,7 @@ class Container(containers.DeclarativeContainer):
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
     redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
-    fold = providers.Singleton(imported("reactor_memory.wiring.facts:fold_of"), message_counter, settings)
+    fold = providers.Singleton(facts_wiring.fold_of, message_counter, settings)
     refold = providers.Singleton(stores.refold_of, fold.provider)
     where_responses_are = providers.Callable(stores.where_responses_are, conditions, settings)
     response_store = providers.Singleton(stores.response_store_of, where_responses_are, database, conditions, settings)
@@ -110,23 +97,19 @@ class Container(containers.DeclarativeContainer):
     )
 
     summarizer = providers.Singleton(asked_by, conditions, "summarizer", "summary.provider", settings)
-    fallback_summarizer = providers.Singleton(imported("reactor_memory.wiring.facts:extractive_summarizer"), settings)
+    fallback_summarizer = providers.Singleton(facts_wiring.extractive_summarizer, settings)
     chat_model = providers.Singleton(asked_by, conditions, "chat_model", "chat.provider", settings)
-    breaker = providers.Singleton(imported("reactor_memory.wiring.asked_models:new_breaker"))
-    spending_caps = providers.Singleton(
-        imported("reactor_memory.wiring.facts:spending_caps_of"), database, clock, settings
-    )
-    provider_guard = providers.Singleton(
-        imported("reactor_memory.wiring.facts:provider_guard_of"), redactor, spending_caps, breaker, settings
-    )
-    extractor: providers.Singleton[Extractor] = providers.Singleton(
-        imported("reactor_memory.features.facts.extractor:Extractor"),
+    breaker = providers.Singleton(asked_models.new_breaker)
+    spending_caps = providers.Singleton(facts_wiring.spending_caps_of, database, clock, settings)
+    provider_guard = providers.Singleton(facts_wiring.provider_guard_of, redactor, spending_caps, breaker, settings)
+    extractor = providers.Singleton(
+        facts_wiring.extractor,
         summarizer,
         fallback=fallback_summarizer,
         guard=provider_guard,
     )
-    indexer: providers.Singleton[Indexer] = providers.Singleton(
-        imported("reactor_memory.features.recall.indexer:Indexer"),
+    indexer = providers.Singleton(
+        search_wiring.indexer,
         messages=message_store,
         summaries=summary_store,
         index=recall_index,
@@ -135,7 +118,7 @@ class Container(containers.DeclarativeContainer):
     job = providers.Selector(
         settings.provided.summary.mode,
         ledger=providers.Singleton(
-            imported("reactor_memory.wiring.facts:ledger_job_of"),
+            facts_wiring.ledger_job_of,
             settings,
             messages=message_store,
             summaries=summary_store,
@@ -146,7 +129,7 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
         full=providers.Singleton(
-            imported("reactor_memory.wiring.facts:full_job_of"),
+            facts_wiring.full_job_of,
             settings,
             messages=message_store,
             summaries=summary_store,
@@ -156,36 +139,30 @@ class Container(containers.DeclarativeContainer):
             clock=clock,
         ),
     )
-    condenser = providers.Singleton(imported("reactor_memory.wiring.tiers:condenser_of"), summarizer, message_counter)
-    fallback_condenser = providers.Singleton(
-        imported("reactor_memory.wiring.tiers:condenser_of"), fallback_summarizer, message_counter
-    )
-    text_forms = providers.Callable(imported("reactor_memory.wiring.tiers:tier_forms"), settings)
-    tier_writer: providers.Singleton[TierWriter] = providers.Singleton(
-        imported("reactor_memory.features.tiers.writer:TierWriter"),
+    condenser = providers.Singleton(tiers_wiring.condenser_of, summarizer, message_counter)
+    fallback_condenser = providers.Singleton(tiers_wiring.condenser_of, fallback_summarizer, message_counter)
+    text_forms = providers.Callable(tiers_wiring.tier_forms, settings)
+    tier_writer = providers.Singleton(
+        tiers_wiring.tier_writer,
         condenser,
         fallback=fallback_condenser,
         guard=provider_guard,
         counter=message_counter,
         forms=text_forms,
     )
-    ranges: providers.Factory[Ranges] = providers.Factory(
-        imported("reactor_memory.features.tiers.ranges:Ranges"),
+    ranges = providers.Factory(
+        tiers_wiring.ranges,
         messages=message_store,
         database=needed_database,
         counter=message_counter,
         clock=clock,
     )
-    tiers = providers.Singleton(
-        imported("reactor_memory.wiring.tiers:tiers_of"), ranges.provider, tier_writer, message_store, settings
-    )
+    tiers = providers.Singleton(tiers_wiring.tiers_of, ranges.provider, tier_writer, message_store, settings)
 
     is_purging = providers.Callable(options.purges, settings)
-    embedder = providers.Singleton(
-        imported("reactor_memory.wiring.search:guarded_embedder_of"), conditions, redactor, settings
-    )
+    embedder = providers.Singleton(search_wiring.guarded_embedder_of, conditions, redactor, settings)
     search_kinds = providers.Singleton(
-        imported("reactor_memory.wiring.search:index_jobs"),
+        search_wiring.index_jobs,
         database,
         message_store,
         embedder,
@@ -193,14 +170,12 @@ class Container(containers.DeclarativeContainer):
         clock,
         settings,
     )
-    message_search = providers.Singleton(
-        imported("reactor_memory.wiring.search:message_search_of"), database, embedder, clock, settings
-    )
-    recall_options = providers.Callable(imported("reactor_memory.wiring.recall:recall_options"), settings)
-    recaller: providers.Singleton[Recaller] = providers.Singleton(
-        imported("reactor_memory.features.recall.recaller:Recaller"),
+    message_search = providers.Singleton(search_wiring.message_search_of, database, embedder, clock, settings)
+    recall_options = providers.Callable(search_wiring.recall_options, settings)
+    recaller = providers.Singleton(
+        search_wiring.recaller,
         index=providers.Singleton(
-            imported("reactor_memory.wiring.recall:recall_of"),
+            search_wiring.recall_of,
             recall_index,
             where_index_is,
             database,
@@ -221,16 +196,16 @@ class Container(containers.DeclarativeContainer):
         providers.Singleton(feature_sources.posted_source_of, in_database, database, message_counter),
         providers.Singleton(feature_sources.RecallSource, recaller.provider),
     )
-    aftermath: providers.Singleton[Aftermath] = providers.Singleton(
-        imported("reactor_memory.features.erasure.eraser:Aftermath"),
+    aftermath = providers.Singleton(
+        features.aftermath,
         database=database,
         elsewhere=kept_elsewhere,
         notes_sessions=providers.Callable(options.is_given, forget_in),
         is_in_database=providers.Selector(in_database, on=providers.Object(True), off=providers.Object(False)),
         clock=clock,
     )
-    work_engine = providers.Singleton(
-        imported("reactor_memory.wiring.work_kinds:work_engine_of"),
+    background_work = providers.Singleton(
+        work_kinds.work_engine_of,
         settings,
         breaker,
         clock,
@@ -244,11 +219,8 @@ class Container(containers.DeclarativeContainer):
         index=search_kinds.provider,
         aftermath=aftermath.provider,
     )
-    background_work = providers.Singleton(
-        background_work_of, settings, in_database, summary_store, clock, random, work_engine.provider
-    )
-    pruner: providers.Singleton[Pruner] = providers.Singleton(
-        imported("reactor_memory.features.retention.pruner:Pruner"),
+    pruner = providers.Singleton(
+        features.pruner,
         database=database,
         aftermath=aftermath,
         background=background_work,
@@ -269,8 +241,8 @@ class Container(containers.DeclarativeContainer):
         sources=sources,
     )
     timeout_seconds = settings.provided.store.timeout_seconds
-    pin_writer: providers.Singleton[PinWriter] = providers.Singleton(
-        imported("reactor_memory.features.pins.pins:PinWriter"),
+    pin_writer = providers.Singleton(
+        features.pin_writer,
         database=database,
         messages=message_store,
         summaries=summary_store,
@@ -279,23 +251,23 @@ class Container(containers.DeclarativeContainer):
         max_pins=settings.provided.context.max_pins,
         max_tokens=settings.provided.context.max_pin_tokens,
     )
-    pins: providers.Singleton[Pins] = providers.Singleton(
-        imported("reactor_memory.features.pins.pins:Pins"),
+    pins = providers.Singleton(
+        features.pins,
         database=database,
         writer=pin_writer,
         timeout_seconds=timeout_seconds,
     )
     batches = providers.Singleton(options.batches_of, message_counter, clock, settings)
-    summary_poster: providers.Singleton[PostedSummaries] = providers.Singleton(
-        imported("reactor_memory.features.posted_summaries.posting:PostedSummaries"),
+    summary_poster = providers.Singleton(
+        features.posted_summaries,
         database=database,
         batches=batches,
         background=background_work,
         refold=refold,
         timeout_seconds=timeout_seconds,
     )
-    archiver: providers.Singleton[Archiver] = providers.Singleton(
-        imported("reactor_memory.features.archiving.archiver:Archiver"),
+    archiver = providers.Singleton(
+        features.archiver,
         database=database,
         poster=summary_poster,
         background=background_work,
@@ -319,7 +291,7 @@ class Container(containers.DeclarativeContainer):
         recorder=providers.Selector(
             providers.Callable(options.records_loads, settings),
             on=providers.Callable(
-                imported("reactor_memory.wiring.replay:load_recorder_of"),
+                features.load_recorder_of,
                 needed_database,
                 clock,
                 message_counter,
@@ -328,19 +300,17 @@ class Container(containers.DeclarativeContainer):
             ),
             off=providers.Object(nothing),
         ),
-        after_save=providers.Callable(
-            imported("reactor_memory.wiring.agent_settings:after_save_of"), settings, in_database, database, clock
-        ),
+        after_save=providers.Callable(agent_settings.after_save_of, settings, in_database, database, clock),
     )
-    replayer: providers.Singleton[Replayer] = providers.Singleton(
-        imported("reactor_memory.features.replay.replayer:Replayer"),
+    replayer = providers.Singleton(
+        features.replayer,
         manager=conversation_manager,
         database=needed_database,
-        nearest=providers.Callable(imported("reactor_memory.wiring.replay:nearest_of"), settings),
+        nearest=providers.Callable(features.nearest_of, settings, open_copy),
         timeout_seconds=timeout_seconds,
     )
-    erasure: providers.Singleton[Erasure] = providers.Singleton(
-        imported("reactor_memory.features.erasure.eraser:Erasure"),
+    erasure = providers.Singleton(
+        features.erasure,
         database=database,
         messages=message_store,
         aftermath=aftermath,
@@ -350,8 +320,8 @@ class Container(containers.DeclarativeContainer):
         lease_seconds=settings.provided.background.lease_seconds,
         timeout_seconds=timeout_seconds,
     )
-    facts: providers.Singleton[Facts] = providers.Singleton(
-        imported("reactor_memory.features.facts.facts:Facts"),
+    facts = providers.Singleton(
+        facts_wiring.facts,
         manager=conversation_manager,
         background=background_work,
         redactor=redactor,
@@ -363,13 +333,13 @@ class Container(containers.DeclarativeContainer):
         hooks=providers.List(pin_writer),
         timeout_seconds=timeout_seconds,
     )
-    overview: providers.Singleton[Overview] = providers.Singleton(
-        imported("reactor_memory.features.overview.overview:Overview"),
+    overview = providers.Singleton(
+        features.overview,
         database=needed_database,
         timeout_seconds=timeout_seconds,
     )
-    explainer: providers.Singleton[Explainer] = providers.Singleton(
-        imported("reactor_memory.features.explain.explainer:Explainer"),
+    explainer = providers.Singleton(
+        features.explainer,
         manager=conversation_manager,
         messages=message_store,
         summaries=summary_store,
@@ -379,24 +349,20 @@ class Container(containers.DeclarativeContainer):
         limits=providers.Callable(message_limits, settings),
     )
 
-    session_directory: providers.Singleton[SessionDirectory] = providers.Singleton(
-        imported("reactor_memory.features.active_sessions.directory:SessionDirectory"),
+    session_directory = providers.Singleton(
+        features.session_directory,
         database=needed_database,
         messages=message_store,
         clock=clock,
         new_id=options.new_session_id,
     )
-    long_term_memory = providers.Singleton(
-        imported("reactor_memory.wiring.notes:long_term_memory_of"), needed_database, clock, settings
-    )
+    long_term_memory = providers.Singleton(features.long_term_memory_of, needed_database, clock, settings)
     chat_summarizer = providers.Singleton(stores.chat_summarizer_of, conditions, settings)
-    own_chat_writer: providers.Singleton[TierWriter] = providers.Singleton(
-        imported("reactor_memory.features.tiers.writer:TierWriter"),
-        providers.Singleton(imported("reactor_memory.wiring.tiers:condenser_of"), chat_summarizer, message_counter),
+    own_chat_writer = providers.Singleton(
+        tiers_wiring.tier_writer,
+        providers.Singleton(tiers_wiring.condenser_of, chat_summarizer, message_counter),
         fallback=fallback_condenser,
-        guard=providers.Singleton(
-            imported("reactor_memory.wiring.facts:own_guard_of"), redactor, spending_caps, settings
-        ),
+        guard=providers.Singleton(facts_wiring.own_guard_of, redactor, spending_caps, settings),
         counter=message_counter,
         forms=text_forms,
     )
@@ -406,16 +372,16 @@ class Container(containers.DeclarativeContainer):
         own=own_chat_writer,
     )
     summarization_strategy = providers.Singleton(
-        imported("reactor_memory.wiring.chat_memory:summarization_strategy_of"), ranges.provider, chat_writer, settings
+        chat_wiring.summarization_strategy_of, ranges.provider, chat_writer, settings
     )
     memory_management = providers.Singleton(
-        imported("reactor_memory.wiring.chat_memory:memory_management_of"),
+        chat_wiring.memory_management_of,
         conditions,
         summarization_strategy.provider,
         settings,
     )
     chat_memory = providers.Singleton(
-        imported("reactor_memory.wiring.chat_memory:chat_memory_of"),
+        chat_wiring.chat_memory_of,
         settings,
         manager=conversation_manager,
         erasure=erasure,
@@ -424,14 +390,14 @@ class Container(containers.DeclarativeContainer):
         strategy=memory_management,
     )
 
-    chat: providers.Factory[Chat] = providers.Factory(
-        imported("reactor_memory.features.chat.conversation:Chat"),
+    chat = providers.Factory(
+        chat_wiring.chat,
         manager=conversation_manager,
         facts=facts,
         pins=pins,
         model=chat_model,
         summaries=providers.Callable(
-            imported("reactor_memory.wiring.chat:summaries_of"),
+            chat_wiring.summaries_of,
             settings,
             database=needed_database.provider,
             tiers=tiers.provider,

@@ -22,6 +22,9 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Redactor, Summarizer
+    from reactor_memory.features.facts.amendments import NoAmendments, SqlAmendments
+    from reactor_memory.features.facts.extractor import Extractor
+    from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.facts.fold import SummaryFold
     from reactor_memory.features.facts.jobs import FullJob, LedgerJob
     from reactor_memory.features.facts.provider_guard import ProviderGuard
@@ -147,3 +150,27 @@ def full_job_of(settings: Settings, **parts: Any) -> FullJob:
         trigger_message_count=settings.summary.trigger_message_count,
         recent_message_count=settings.summary.recent_message_count,
     )
+
+
+def sql_amendments(*args: Any, **parts: Any) -> SqlAmendments:
+    from reactor_memory.features.facts.amendments import SqlAmendments
+
+    return SqlAmendments(*args, **parts)
+
+
+def no_amendments(*args: Any, **parts: Any) -> NoAmendments:
+    from reactor_memory.features.facts.amendments import NoAmendments
+
+    return NoAmendments(*args, **parts)
+
+
+def extractor(*args: Any, **parts: Any) -> Extractor:
+    from reactor_memory.features.facts.extractor import Extractor
+
+    return Extractor(*args, **parts)
+
+
+def facts(*args: Any, **parts: Any) -> Facts:
+    from reactor_memory.features.facts.facts import Facts
+
+    return Facts(*args, **parts)

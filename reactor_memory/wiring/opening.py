@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 import anyio.to_thread
+from dependency_injector import providers
 
 from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.forks import Process
@@ -63,6 +64,7 @@ class opened(AbstractAsyncContextManager[None], Generic[C]):  # noqa: N801 (it r
 
     async def __aenter__(self) -> None:
         self._process = Process()
+        self._container.open_copy.override(providers.Object(open_container))  # pyright: ignore[reportUnknownMemberType]
         if self._container.settings().telemetry.enabled:
             _observe(self._container)
         if self._configure is not None:

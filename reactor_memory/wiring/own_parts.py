@@ -11,12 +11,12 @@ from urllib.parse import unquote
 from reactor_memory.core.context.strategy import Strategy, TakeLast
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring import chat, facts, responses, search, tiers
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.queries import QUERIES
 from reactor_memory.wiring.selection import (
     PROGRESSIVE,
     estimate_counter,
-    imported,
     quicktok_counter,
     scheme_of,
     tiktoken_counter,
@@ -82,11 +82,8 @@ def take_last_strategy(settings: Settings) -> Strategy:
     return TakeLast()
 
 
-hierarchical_strategy = imported("reactor_memory.wiring.facts:hierarchical_strategy")
-
-
 def automatic_strategy(settings: Settings) -> Strategy:
-    return hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
+    return facts.hierarchical_strategy(settings) if settings.summary.enabled else TakeLast()
 
 
 def no_redactor(settings: Settings) -> Redactor:
@@ -111,15 +108,15 @@ OWN_PARTS = Plugin(
         "message_store": {},
         "summary_store": {},
         "summarizer": {
-            "extractive": imported("reactor_memory.wiring.facts:extractive_summarizer"),
-            "gemini": imported("reactor_memory.wiring.facts:gemini_summarizer"),
-            "openai": imported("reactor_memory.wiring.facts:openai_summarizer"),
+            "extractive": facts.extractive_summarizer,
+            "gemini": facts.gemini_summarizer,
+            "openai": facts.openai_summarizer,
         },
         "chat_model": {
-            "auto": imported("reactor_memory.wiring.chat:automatic_chat_model"),
-            "echo": imported("reactor_memory.wiring.chat:echo_chat_model"),
-            "gemini": imported("reactor_memory.wiring.chat:gemini_chat_model"),
-            "openai": imported("reactor_memory.wiring.chat:openai_chat_model"),
+            "auto": chat.automatic_chat_model,
+            "echo": chat.echo_chat_model,
+            "gemini": chat.gemini_chat_model,
+            "openai": chat.openai_chat_model,
         },
         "token_counter": {
             "tiktoken": tiktoken_counter,
@@ -129,22 +126,22 @@ OWN_PARTS = Plugin(
         "strategy": {
             "auto": automatic_strategy,
             "take_last": take_last_strategy,
-            "hierarchical": hierarchical_strategy,
-            PROGRESSIVE: imported("reactor_memory.wiring.tiers:progressive_strategy"),
+            "hierarchical": facts.hierarchical_strategy,
+            PROGRESSIVE: tiers.progressive_strategy,
         },
-        "recall_index": {"none": imported("reactor_memory.wiring.recall:no_recall_index")},
+        "recall_index": {"none": search.no_recall_index},
         "embedder": {
-            "none": imported("reactor_memory.wiring.search:no_embedder"),
-            "wordllama": imported("reactor_memory.wiring.search:wordllama_embedder"),
-            "gemini": imported("reactor_memory.wiring.search:gemini_embedder"),
-            "openai": imported("reactor_memory.wiring.search:openai_embedder"),
+            "none": search.no_embedder,
+            "wordllama": search.wordllama_embedder,
+            "gemini": search.gemini_embedder,
+            "openai": search.openai_embedder,
         },
         "redactor": {"none": no_redactor},
         "memory_management": {
-            NOOP: imported("reactor_memory.wiring.chat_memory:noop_memory_management"),
-            SUMMARIZING: imported("reactor_memory.wiring.chat_memory:summarizing_memory_management"),
+            NOOP: chat.noop_memory_management,
+            SUMMARIZING: chat.summarizing_memory_management,
         },
-        "stream_store": {"redis": imported("reactor_memory.wiring.responses:redis_stream_store")},
+        "stream_store": {"redis": responses.redis_stream_store},
         "clock": {"system": system_clock},
     },
 )

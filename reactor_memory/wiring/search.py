@@ -1,9 +1,10 @@
-"""How the search of all conversations is wired."""
+"""How recall and the search of all conversations are wired."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
@@ -14,7 +15,9 @@ from reactor_memory.wiring.selection import asked_by, microseconds
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
-    from reactor_memory.core.ports import Clock, Embedder, MessageStore, Redactor
+    from reactor_memory.core.ports import Clock, Embedder, MessageStore, RecallIndex, Redactor
+    from reactor_memory.features.recall.indexer import Indexer
+    from reactor_memory.features.recall.recaller import Recaller, RecallOptions
     from reactor_memory.features.search.message_search import MessageSearchService
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
 
@@ -126,3 +129,53 @@ def message_search_of(
 
     options = SearchOptions(min_similarity=settings.search.min_similarity)
     return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
+
+
+def no_recall_index(settings: Settings) -> RecallIndex:
+    from reactor_memory.features.recall.database_index import NoRecallIndex
+
+    return NoRecallIndex()
+
+
+def recall_of(
+    words: RecallIndex,
+    where: str,
+    database: Database,
+    embedder: Callable[[], Embedder | None],
+    options: RecallOptions,
+    settings: Settings,
+) -> RecallIndex:
+    """What a load asks: the index, and meanings too if that is in the database, which keeps the vectors. An embedder
+    that is too slow for a load may be good for all else, so whether to ask it is decided apart.
+    """
+    known = embedder() if where == "database" and settings.search.enabled else None
+    if known is None:
+        return words
+    from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
+    from reactor_memory.features.redaction import unredacted
+    from reactor_memory.features.search.hybrid_recall import MeaningIndex
+
+    search = settings.search
+    seconds = min(options.seconds / 3, settings.model(search.embedder).timeout_seconds or VECTOR_SECONDS)
+    patient = GuardedEmbedder(known, redactor=unredacted, breaker=new_breaker(), timeout_seconds=seconds)
+    return MeaningIndex(
+        words, database=database, embedder=patient, min_similarity=search.min_similarity, seconds=options.seconds / 2
+    )
+
+
+def recall_options(settings: Settings) -> RecallOptions:
+    from reactor_memory.features.recall.recaller import RecallOptions
+
+    return RecallOptions(default=settings.recall.default, overhead=settings.tokens.overhead_per_message)
+
+
+def indexer(*args: Any, **parts: Any) -> Indexer:
+    from reactor_memory.features.recall.indexer import Indexer
+
+    return Indexer(*args, **parts)
+
+
+def recaller(*args: Any, **parts: Any) -> Recaller:
+    from reactor_memory.features.recall.recaller import Recaller
+
+    return Recaller(*args, **parts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -63,16 +61,6 @@ def asked_by(report: ConditionReport, plug_point: str, key: str, settings: Setti
 
 def provider_of(settings: Settings, key: str) -> str:
     return settings.model(attrgetter(key)(settings)).provider or ""
-
-
-def imported(path: str) -> Callable[..., Any]:
-    """The class or function behind ``package.module:name``, imported when it is first called."""
-    module, _, name = path.partition(":")
-
-    def make(*args: Any, **kwargs: Any) -> Any:
-        return getattr(import_module(module), name)(*args, **kwargs)
-
-    return make
 
 
 def scheme_of(url: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dependency_injector import providers
 
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.wiring import responses
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import opened
-from reactor_memory.wiring.selection import imported, message_limits
+from reactor_memory.wiring.selection import message_limits
 from reactor_memory.wiring.service_settings import ServiceSettings
 from reactor_memory.wiring.settings import Settings
 
@@ -55,20 +56,58 @@ def quotas_of(settings: Settings) -> Quotas:
     )
 
 
+def _audit(*args: Any, **parts: Any) -> Audit:
+    from reactor_memory.features.sharing.audit import Audit
+
+    return Audit(*args, **parts)
+
+
+def _access(*args: Any, **parts: Any) -> Access:
+    from reactor_memory.features.sharing.access import Access
+
+    return Access(*args, **parts)
+
+
+def _conversations(*args: Any, **parts: Any) -> Conversations:
+    from reactor_memory.features.sharing.conversations import Conversations
+
+    return Conversations(*args, **parts)
+
+
+def _shared_messages(*args: Any, **parts: Any) -> Messages:
+    from reactor_memory.features.sharing.messages import Messages
+
+    return Messages(*args, **parts)
+
+
+def _shared_summaries(*args: Any, **parts: Any) -> Summaries:
+    from reactor_memory.features.sharing.summaries import Summaries
+
+    return Summaries(*args, **parts)
+
+
+def _sharing(*args: Any, **parts: Any) -> Sharing:
+    from reactor_memory.features.sharing.members import Sharing
+
+    return Sharing(*args, **parts)
+
+
+def _response_streams(*args: Any, **parts: Any) -> ResponseStreams:
+    from reactor_memory.features.responses.response_streams import ResponseStreams
+
+    return ResponseStreams(*args, **parts)
+
+
 class ServiceContainer(Container):
     """A `Container` with the parts of the service. What serves them over HTTP needs `ServiceSettings`."""
 
     service_settings = providers.Callable(settings_of_service, Container.settings)
 
-    audit: providers.Singleton[Audit] = providers.Singleton(
-        imported("reactor_memory.features.sharing.audit:Audit"), database=Container.database, clock=Container.clock
-    )
-    access: providers.Singleton[Access] = providers.Singleton(
-        imported("reactor_memory.features.sharing.access:Access"), database=Container.database, audit=audit
-    )
+    audit = providers.Singleton(_audit, database=Container.database, clock=Container.clock)
+    access = providers.Singleton(_access, database=Container.database, audit=audit)
     quotas = providers.Callable(quotas_of, Container.settings)
-    conversations: providers.Singleton[Conversations] = providers.Singleton(
-        imported("reactor_memory.features.sharing.conversations:Conversations"),
+    conversations = providers.Singleton(
+        _conversations,
         access=access,
         database=Container.database,
         manager=Container.conversation_manager,
@@ -80,22 +119,22 @@ class ServiceContainer(Container):
         purge=Container.is_purging,
         forget_in=Container.forget_in,
     )
-    shared_messages: providers.Singleton[Messages] = providers.Singleton(
-        imported("reactor_memory.features.sharing.messages:Messages"),
+    shared_messages = providers.Singleton(
+        _shared_messages,
         access=access,
         database=Container.database,
         manager=Container.conversation_manager,
         quotas=quotas,
     )
-    posted_summaries: providers.Singleton[Summaries] = providers.Singleton(
-        imported("reactor_memory.features.sharing.summaries:Summaries"),
+    posted_summaries = providers.Singleton(
+        _shared_summaries,
         access=access,
         database=Container.database,
         poster=Container.summary_poster,
         quotas=quotas,
     )
-    sharing: providers.Singleton[Sharing] = providers.Singleton(
-        imported("reactor_memory.features.sharing.members:Sharing"),
+    sharing = providers.Singleton(
+        _sharing,
         access=access,
         database=Container.database,
         audit=audit,
@@ -103,13 +142,11 @@ class ServiceContainer(Container):
         quotas=quotas,
     )
 
-    response_streams: providers.Singleton[ResponseStreams] = providers.Singleton(
-        imported("reactor_memory.features.responses.response_streams:ResponseStreams"),
+    response_streams = providers.Singleton(
+        _response_streams,
         access=access,
         database=Container.database,
-        backend=providers.Singleton(
-            imported("reactor_memory.wiring.responses:stream_backend_of"), Container.response_store, Container.settings
-        ),
+        backend=providers.Singleton(responses.stream_backend_of, Container.response_store, Container.settings),
         clock=Container.clock,
-        options=providers.Callable(imported("reactor_memory.wiring.responses:stream_options"), Container.settings),
+        options=providers.Callable(responses.stream_options, Container.settings),
     )

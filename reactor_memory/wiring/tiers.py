@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
@@ -82,3 +82,15 @@ def tiers_of(
 
     own = ranges(writer=writer, retention=settings.tiers.retention)
     return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
+
+
+def tier_writer(*args: Any, **parts: Any) -> TierWriter:
+    from reactor_memory.features.tiers.writer import TierWriter
+
+    return TierWriter(*args, **parts)
+
+
+def ranges(*args: Any, **parts: Any) -> Ranges:
+    from reactor_memory.features.tiers.ranges import Ranges
+
+    return Ranges(*args, **parts)

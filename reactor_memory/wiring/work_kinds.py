@@ -10,10 +10,10 @@ from reactor_memory.background.engine import WorkEngine
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
 from reactor_memory.database.database import Database
-from reactor_memory.errors import StoreCorruptError
+from reactor_memory.errors import ConfigurationError, StoreCorruptError
 from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SCRUB, SUMMARIZE
 from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.wiring.background_work import grows_tiers, is_indexing
+from reactor_memory.wiring.selection import PROGRESSIVE
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.mending import Step
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
+
+
+def grows_tiers(settings: Settings) -> bool:
+    """Whether tiers grow by themselves."""
+    tiers = settings.tiers
+    return tiers.enabled and tiers.auto_summarize and settings.history.strategy == PROGRESSIVE
+
+
+def is_indexing(settings: Settings, in_database: str) -> bool:
+    """Whether this process makes messages searchable."""
+    if settings.search.enabled and in_database == "off":
+        raise ConfigurationError(
+            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
+        )
+    return settings.search.enabled and settings.background.enabled
 
 
 INDEXED_AT_ONCE = 2

@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
 from dependency_injector import providers
 
 from reactor_memory import Message, SummarizationError
-from reactor_memory.background.left_work import LeftWork
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.sharing.principals import Principal
@@ -497,98 +496,9 @@ async def test_what_was_deleted_is_removed_after_its_grace_time() -> None:
         assert await stored(container) == "0"
 
 
-# -- where saves leave nothing to do -----------------------------------------------------------------------------------
-
-
-class Engine:
-    """Notes what it is told."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    async def open(self) -> None:
-        self.calls.append("open")
-
-    async def close(self) -> None:
-        self.calls.append("close")
-
-    async def drain(self) -> None:
-        self.calls.append("drain")
-
-    async def cancel(self, session_ids: Sequence[str]) -> None:
-        self.calls.append("cancel")
-
-    async def run_once(self) -> int:
-        self.calls.append("run_once")
-        return 1
-
-
-def left_work(engine: Engine, is_due: Callable[[], Awaitable[bool]] | None) -> LeftWork:
-    return LeftWork(lambda: cast(Any, engine), is_due=is_due, poll_seconds=0.001, random=lambda: 0.5)
-
-
-async def test_the_engine_is_made_when_some_work_is_due() -> None:
-    answers = [False, False, True]
-
-    async def is_due() -> bool:
-        return answers.pop(0)
-
-    engine = Engine()
-    work = left_work(engine, is_due)
-    await work.open()
-    await work.drain()
-    assert engine.calls == []
-    await eventually(lambda: engine.calls == ["open"])
-    assert answers == []
-    await work.cancel(["s"])
-    await work.drain()
-    await work.close()
-    assert engine.calls == ["open", "cancel", "drain", "close"]
-
-
-async def test_the_engine_meets_a_database_that_is_away() -> None:
-    async def is_due() -> bool:
-        raise StoreUnavailableError("store: away")
-
-    engine = Engine()
-    work = left_work(engine, is_due)
-    await work.open()
-    await eventually(lambda: engine.calls == ["open"])
-    await work.close()
-
-
-async def test_whoever_closes_ends_the_watch() -> None:
-    asked = 0
-
-    async def is_due() -> bool:
-        nonlocal asked
-        asked += 1
-        return False
-
-    engine = Engine()
-    work = left_work(engine, is_due)
-    await work.open()
-    await eventually(lambda: asked > 1)
-    await work.close()
-    before = asked
-    await anyio.sleep(0.02)
-    assert asked == before
-    assert engine.calls == []
-
-
-async def test_looking_once_opens_the_engine() -> None:
-    engine = Engine()
-    work = left_work(engine, None)
-    await work.open()
-    assert await work.run_once() == 1
-    await work.close()
-    assert engine.calls == ["open", "run_once", "close"]
-
-
 async def test_without_summaries_an_erasure_that_was_cut_off_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process watches; the engine is made when it finds something."""
     monkeypatch.chdir(tmp_path)  # away from the file of settings, which has every setting
     clock, elsewhere = FakeClock(), Elsewhere()
     values = settings(summary={"enabled": False}, background={"lease_seconds": LEASE, "poll_seconds": 0.01})
@@ -598,7 +508,6 @@ async def test_without_summaries_an_erasure_that_was_cut_off_goes_on(
         container.kept_elsewhere.override(providers.Object((elsewhere,)))
 
     async with open_service_container(values, configure=configure) as container:
-        assert isinstance(container.background_work(), LeftWork)
         await save(container.conversation_manager(), "s", talk(6))
         elsewhere.failures = 1
         with pytest.raises(Killed):
