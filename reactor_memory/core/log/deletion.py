@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reactor_memory.core.log.branches import root_branch
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.operations import check_owner, lock_rows
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.scrubbing import note_scrub
@@ -45,7 +45,8 @@ def delete_locked(session: Session, *, now: int, purge: bool, forget_in: int | N
         if purge:
             yield from purge_session(each, now, forget_in=forget_in)
     yield from name_all_users()
-    yield from HOOKS.on_delete(session.session_id)
+    for hook in hooks():
+        yield from hook.on_delete(session.session_id)
     return tuple(went)
 
 
@@ -96,7 +97,8 @@ def purge_session(session_id: str, now: int, *, forget_in: int | None = None) ->
     yield from name_all_users()
     for query in PURGED:
         yield Query(query, key_of(session_id))
-    yield from HOOKS.on_purge(session_id)
+    for hook in hooks():
+        yield from hook.on_purge(session_id)
     yield from note_scrub(now)
     if forget_in is not None:
         yield Query("note_forgetting", key_of(session_id) | {"kind": FORGET, "due_at": now + forget_in})

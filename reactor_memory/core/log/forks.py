@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.operations import lock_required
 from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.database.operations import Query, Steps
@@ -32,7 +32,8 @@ def fork(session_id: str, user_id: str | None, *, at_seq: int, fork_id: str, now
     inserted = yield Query("insert_fork", _fork_values(session, now))
     if not inserted:
         raise InvalidInputError("fork_id", "is taken; choose another random part")
-    yield from HOOKS.on_fork(parent, fork_id, at_seq)
+    for hook in hooks():
+        yield from hook.on_fork(parent, fork_id, at_seq)
     return session
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.scrubbing import FILES, LONG_SECONDS
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
@@ -57,7 +57,9 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     first, *rest = details
     revision = yield from read_revision()
     sessions, messages = (yield Query("totals", {}))[0]
-    of_features = yield from HOOKS.health()
+    of_features: tuple[tuple[str, str], ...] = ()
+    for hook in hooks():
+        of_features += yield from hook.health()
     gaps = yield Query("gaps", {"limit": 20})
     left = yield Query("left_of_erasures", _LEFT)
     return StoreHealth(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -84,71 +84,11 @@ class LogHook:
         return ()
 
 
-class LogHooks(LogHook):
-    """The registered hooks as one, in the order of their registration. Each is imported when it is first needed."""
+@cache
+def hooks() -> list[LogHook]:
+    """The registered ones, in the order of `HOOK_MODULES`, imported when one is needed::
 
-    def __init__(self, modules: Sequence[str]) -> None:
-        """Each of the `modules` has its hook as ``HOOK``."""
-        self._modules = modules
-
-    @cached_property
-    def _hooks(self) -> list[LogHook]:
-        return [import_module(module).HOOK for module in self._modules]
-
-    @property
-    def merge_statements(self) -> list[str]:
-        return [name for hook in self._hooks for name in hook.merges]
-
-    def on_fork(self, parent: Session, fork_id: str, at_seq: int) -> Steps[None]:
-        for hook in self._hooks:
-            yield from hook.on_fork(parent, fork_id, at_seq)
-
-    def telling_of(self, group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
-        found: list[BranchRange] = []
-        for hook in self._hooks:
-            found += yield from hook.telling_of(group, parts)
-        return tuple(found)
-
-    def also_gone(self, group: Sequence[Session], parts: Sequence[BranchRange]) -> Steps[tuple[BranchRange, ...]]:
-        found: list[BranchRange] = []
-        for hook in self._hooks:
-            found += yield from hook.also_gone(group, parts)
-        return tuple(found)
-
-    def out_of_view(self, conversation_id: str, start: int, end: int, *, destroyed: bool) -> Steps[None]:
-        for hook in self._hooks:
-            yield from hook.out_of_view(conversation_id, start, end, destroyed=destroyed)
-
-    def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
-        for hook in self._hooks:
-            yield from hook.forget(gone, now=now, refold=refold)
-
-    def on_memory_changed(
-        self, session: Session, *, back_from: int | None, is_other: bool, now: int, refold: LedgerFold
-    ) -> Steps[None]:
-        for hook in self._hooks:
-            yield from hook.on_memory_changed(session, back_from=back_from, is_other=is_other, now=now, refold=refold)
-
-    def on_delete(self, session_id: str) -> Steps[None]:
-        for hook in self._hooks:
-            yield from hook.on_delete(session_id)
-
-    def on_purge(self, session_id: str) -> Steps[None]:
-        for hook in self._hooks:
-            yield from hook.on_purge(session_id)
-
-    def on_user_forgotten(self, user_id: str, now: int) -> Steps[int]:
-        rows = 0
-        for hook in self._hooks:
-            rows += yield from hook.on_user_forgotten(user_id, now)
-        return rows
-
-    def health(self) -> Steps[tuple[tuple[str, str], ...]]:
-        found: list[tuple[str, str]] = []
-        for hook in self._hooks:
-            found += yield from hook.health()
-        return tuple(found)
-
-
-HOOKS = LogHooks(HOOK_MODULES)
-"""Those of this library, registered beside its statements (`reactor_memory.wiring.queries`)."""
+    for hook in hooks():
+        yield from hook.on_delete(session_id)
+    """
+    return [import_module(module).HOOK for module in HOOK_MODULES]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hooks import hooks
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.operations import Query, Steps
@@ -53,7 +53,8 @@ async def scrub(database: Database, *, rewrite: bool = False, seconds: float = L
 
 
 async def _merged(database: Database, ends: float) -> bool:
-    for merge in HOOKS.merge_statements if database.engine == "sqlite" else ():
+    merges = [merge for hook in hooks() for merge in hook.merges] if database.engine == "sqlite" else ()
+    for merge in merges:
         while await database.write(_merge, merge):
             if monotonic() > ends:
                 return False

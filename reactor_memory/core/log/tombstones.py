@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reactor_memory.core.log.branches import ranges_in_branch
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.database.operations import Batch, Query, Steps
@@ -34,7 +34,8 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]], *, now: int)
     """
     values = [key_of(conversation_id) | {"start_seq": start, "end_seq": end} for start, end in ranges]
     for start, end in ranges:
-        yield from HOOKS.out_of_view(conversation_id, start, end, destroyed=True)
+        for hook in hooks():
+            yield from hook.out_of_view(conversation_id, start, end, destroyed=True)
     yield Batch("blank_batches", values)
     yield Batch("give_bytes_back", values)
     destroyed = 0

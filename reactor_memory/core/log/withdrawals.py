@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from reactor_memory.core.log.hooks import HOOKS, Gone
+from reactor_memory.core.log.hooks import Gone, hooks
 from reactor_memory.core.log.operations import lock_required, read_along
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, title_from
 from reactor_memory.core.log.rows import key_of, session_from
@@ -30,16 +30,20 @@ def withdraw(
     yield from forget_titles(group, [withdrawn])
     yield Query("withdraw_message", key_of(session_id) | {"seq": position})
     yield Query("touch_session", key_of(session_id) | {"now": now})
-    others = yield from HOOKS.also_gone(group, [withdrawn])
+    others: tuple[BranchRange, ...] = ()
+    for hook in hooks():
+        others += yield from hook.also_gone(group, [withdrawn])
     for part in others:
         # A posted summary that is itself withdrawn too: no erasure of what it tells would find it any more.
         yield from entomb(part.conversation_id, [(part.start_seq, part.start_seq)], now=now)
     if withdrawn not in others:
-        yield from HOOKS.out_of_view(session_id, position, position, destroyed=False)
+        for hook in hooks():
+            yield from hook.out_of_view(session_id, position, position, destroyed=False)
     gone = tuple(dict.fromkeys((withdrawn, *others)))
     holding = branches_showing(group, gone)
     went = Gone(parts=gone, branches=holding, with_others=bool(others))
-    yield from HOOKS.forget(went, now=now, refold=refold)
+    for hook in hooks():
+        yield from hook.forget(went, now=now, refold=refold)
     branches = tuple(each.session for each in holding if each.session.deleted_at is None)
     return Withdrawn(message=message, conversation_id=session_id, branches=branches)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.archived_ranges import read_archived
-from reactor_memory.core.log.hooks import HOOKS
+from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Query, Steps
@@ -56,7 +56,8 @@ def archive(
     other = "archived" if cleared else "" if until_seq is None else "cleared"
     count = yield from _put_away(own, group, "cleared" if cleared else "archived", other)
     if count and cleared:
-        yield from HOOKS.out_of_view(session_id, own.start_seq, last, destroyed=False)
+        for hook in hooks():
+            yield from hook.out_of_view(session_id, own.start_seq, last, destroyed=False)
         count += yield from _clear_posted(session, own, group, posted)
     if count:
         yield from _settle(session, known.cleared, now=now, refold=refold)
@@ -83,9 +84,14 @@ def _settle(session: Session, untold: Ranges, *, now: int, refold: LedgerFold) -
     cleared = (yield from read_archived(session.branch)).cleared
     back = [start for start, end in untold if not is_inside((start, end), cleared)]
     yield Query("delete_layouts", key)
-    yield from HOOKS.on_memory_changed(
-        session, back_from=back[0] if back else None, is_other=cleared != untold, now=now, refold=refold
-    )
+    for hook in hooks():
+        yield from hook.on_memory_changed(
+            session,
+            back_from=back[0] if back else None,
+            is_other=cleared != untold,
+            now=now,
+            refold=refold,
+        )
     yield Query("make_due", key | {"kind": SUMMARIZE, "now": now})
 
 
@@ -106,9 +112,13 @@ def _check(session: Session, until_seq: int) -> Steps[None]:
 def _clear_posted(session: Session, own: BranchRange, group: Sequence[Session], kept: Message | None) -> Steps[int]:
     """What was posted behind these messages and tells of them is cleared with them, but for what was posted now."""
     count = 0
-    for part in (yield from HOOKS.telling_of([session], [own])):
+    telling: tuple[BranchRange, ...] = ()
+    for hook in hooks():
+        telling += yield from hook.telling_of([session], [own])
+    for part in telling:
         if part.start_seq > (own.end_seq or 0) and part.start_seq != (kept.seq if kept else None):
-            yield from HOOKS.out_of_view(session.session_id, part.start_seq, part.start_seq, destroyed=False)
+            for hook in hooks():
+                yield from hook.out_of_view(session.session_id, part.start_seq, part.start_seq, destroyed=False)
             count += yield from _put_away(part, group, "cleared", "archived")
     return count
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from reactor_memory.core.log import background_work, deletion, withdrawals
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.branches import group_of, is_fork, ranges_between
-from reactor_memory.core.log.hooks import HOOKS, Gone
+from reactor_memory.core.log.hooks import Gone, hooks
 from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.core.log.tombstones import branches_showing, entomb
@@ -36,7 +36,9 @@ def erase(
     session = yield from log.lock_required(session_id, user_id)
     parts = parts_to_erase(session, ranges)
     group = [session_from(row) for row in (yield Query("lock_group", {"group_id": session.group_id}))]
-    others = yield from HOOKS.also_gone(group, parts)
+    others: tuple[BranchRange, ...] = ()
+    for hook in hooks():
+        others += yield from hook.also_gone(group, parts)
     parts = (*parts, *others)
     branches = branches_showing(group, parts)
     yield from withdrawals.forget_titles(group, parts)
@@ -48,7 +50,8 @@ def erase(
     yield Query("touch_session", key_of(session_id) | {"now": now})
     branches = yield from _with_emptied(branches)
     gone = Gone(parts=parts, branches=branches, with_others=bool(others))
-    yield from HOOKS.forget(gone, now=now, refold=refold)
+    for hook in hooks():
+        yield from hook.forget(gone, now=now, refold=refold)
     yield Query("delete_answers_of_group", {"group_id": session.group_id})
     return Erased(message_count=destroyed, branches=branches)
 
@@ -180,7 +183,10 @@ def forget_user(user_id: str, *, now: int) -> Steps[int]:
     """Destroy what is kept about a user beside sessions; how many rows."""
     yield from note_scrub(now)
     yield from name_user(user_id)
-    return (yield from HOOKS.on_user_forgotten(user_id, now))
+    rows = 0
+    for hook in hooks():
+        rows += yield from hook.on_user_forgotten(user_id, now)
+    return rows
 
 
 def parts_to_erase(session: Session, ranges: Sequence[tuple[int, int]]) -> tuple[BranchRange, ...]:
