@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from reactor_memory import Context, Memory, Message, open_memory
-from reactor_memory.evaluation.probes import Probe
+from reactor_memory.evaluation.probes import Probe, find
+from reactor_memory.evaluation.units import context_units
 from tests.acceptance.scenes import USER, save
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +58,7 @@ def probes(count: int = 40, every: int = 5) -> list[Probe]:
 
 
 def shows(context: Context, probe: Probe) -> bool:
-    return any(value in message.content for message in context.messages[:-1] for value in probe.value)
+    return find(probe, context_units(context)) is not None
 
 
 async def worse(memory: Memory, session_id: str, asked: Sequence[Probe], budgets: Sequence[int]) -> list[str]:
@@ -151,7 +152,10 @@ def _text(arguments: Any) -> str:
 async def test_a_question_shows_no_less_of_the_development_data() -> None:
     lost: list[str] = []
     for session in sessions():
-        asked = [Probe(question=each["question"], anchor=(), value=tuple(each["value"])) for each in session["probes"]]
+        asked = [
+            Probe(question=each["question"], anchor=tuple(each["anchor"]), value=tuple(each["value"]))
+            for each in session["probes"]
+        ]
         async with open_memory("memory://") as memory:
             await memory.save_history(session["id"], [stored(each) for each in session["messages"]], user_id=USER)
             await memory.drain()

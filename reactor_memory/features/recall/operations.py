@@ -275,10 +275,10 @@ def _hits(
     near = [(*each, *parts[each[0]].bounds) for each in wanted[: int(WITH_NEIGHBOURS * len(wanted)) + 1]]
     values = {"group_id": group_of(parts[0].conversation_id), "places": to_json(wanted), "near": to_json(near)}
     rows = yield Query("recall_passages_at", values)
-    by_place: dict[Place, Row] = {}
-    for row in rows:
-        at = int(row[0])
-        by_place[(at << _NUMBER_BITS) + int(row[1]) - parts[at].base] = row
+    by_place: dict[Place, _Row] = {}
+    for row in msgspec.convert([tuple(row) for row in rows], list[_Row]):
+        at = row[0]
+        by_place[(at << _NUMBER_BITS) + row[1] - parts[at].base] = row
     names: dict[Place, list[str]] = {place: [] for place in by_place}
     for name, its_places in places.items():
         for place in its_places:
@@ -289,11 +289,11 @@ def _hits(
 
 
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
-_HIT = tuple[Any, int, _Natural, _Natural, _Natural, _Natural, _Natural, _Natural]
+_Row: TypeAlias = tuple[_Natural, int, _Natural, _Natural, _Natural, _Natural, _Natural, _Natural]
 
 
-def _hit(row: Row, part: _Part, names: Sequence[str]) -> IndexHit:
-    _, place, end_seq, start, end, call_seq, tokens, length = msgspec.convert(tuple(row), _HIT)
+def _hit(row: _Row, part: _Part, names: Sequence[str]) -> IndexHit:
+    _, place, end_seq, start, end, call_seq, tokens, length = row
     seq, piece = divmod(place - part.base, PIECES)
     passage = Passage(
         seq=seq,

@@ -64,7 +64,7 @@ IN_THREAD_MESSAGES = 100
 IN_THREAD_CHARACTERS = 30_000
 """From so many on they are searched in a thread: other loads go on meanwhile."""
 
-MOST_FOUND, LEAST_FOUND, TOKENS_OF_FOUND = 200, 60, 40
+MOST_FOUND, LEAST_FOUND, TOKENS_OF_FOUND = 200, 60, 60
 """How much of what an index finds is looked at: about twice the passages that the budget holds."""
 
 MOST_PASSED_OVER = 32
@@ -159,6 +159,8 @@ class Recaller:
                         choice = self._chosen(question, findings, base, context, left=left)
                         recalled = await bring(base, choice)
                 gone = await _gone(context, recalled, views)
+                if not gone:
+                    return recalled
                 again = self._chosen(question, findings, base, context, gone, left=left)
                 return recalled if again.hits == choice.hits else await bring(base, again)
         except Exception as error:  # an index is anybody's code, and a load does without it
