@@ -49,9 +49,10 @@ before the window: what it takes is no room for facts, and no text that a prompt
 """
 
 
-_MOST_PASSES = 2
+_PASSES, _PASSES_ANEW = 2, 4
 """What the window shows whole is no part of memory, and the window has what memory leaves. In the last of so many
-rounds memory follows the window, so that nothing is in neither of them.
+rounds memory follows the window, so that nothing is in neither of them. What it leaves then is free: where there is no
+prefix to keep, more rounds leave less.
 """
 
 
@@ -63,13 +64,14 @@ def layout_for(request: PlanRequest, summary: Summary, start: int, *, anew: bool
     said = {message.seq or 0 for message in request.rows.messages if (message.seq or 0) >= start}
     layout = _laid_out(request, summary, said, anew=anew)
     window = window_beside(request, layout, start, anew=anew)
-    for number in range(1, _MOST_PASSES + 1):
+    passes = _PASSES_ANEW if anew else _PASSES
+    for number in range(1, passes + 1):
         shown = _said_by(request, window)
         if shown == said:
             break
         said = shown
         layout = _laid_out(request, summary, said, anew=anew)
-        if number < _MOST_PASSES:
+        if number < passes:
             window = window_beside(request, layout, start, anew=anew)
     return _with_window(request, layout, window, start)
 
