@@ -58,7 +58,7 @@ def seqs(hits: list[IndexHit]) -> list[int]:
 BEST, WEAK = hit(3, 9.0), hit(8, 0.4)
 
 
-def test_free_room_is_filled_with_what_answers_less_and_what_left() -> None:
+def test_free_room_takes_what_answers_less_and_what_left() -> None:
     left = [Message.user(f"words of message {seq}", seq=seq) for seq in (20, 22, 24)]
     found, shown = [BEST, hit(30, 5.0), WEAK, hit(22, 0.1)], frozenset({30})
     assert seqs(filled([BEST], found, left, shown, Room(1_000, 1_000, 0))) == [3, 8, 22, 24, 20]
