@@ -21,8 +21,8 @@ from reactor_memory.client.writer import ResponseWriter
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.models import ListMode
+from reactor_memory.forms.kept_messages import record_of
 from reactor_memory.forms.losses import Provider
-from reactor_memory.forms.records import record_of
 from reactor_memory.forms.storable import sendable
 from reactor_memory.models import JsonObject, Message, SearchType
 from reactor_memory.models.ledger import PostedMode

@@ -181,14 +181,10 @@ class ConversationManager:
         Stores nothing; raises what `save_history` raises before it stores anything.
         """
         check_optional_id("agent_name", agent_name)
-        return await self._batches.prepared(
+        batch = await self._batches.prepared(
             session_id, messages, user_id=user_id, idempotency_key=idempotency_key, agent_name=agent_name
         )
-
-    @in_time
-    async def save_batch(self, batch: AppendRequest) -> Appended:
-        """Append what `prepare_batch` gave, as `save_history` does."""
-        return await self._append(await self._with_calls(batch))
+        return await self._with_calls(batch)
 
     async def _with_calls(self, batch: AppendRequest) -> AppendRequest:
         """Results that name no call, which Gemini and Ollama allow, belong to calls that the log may have."""
@@ -201,7 +197,9 @@ class ConversationManager:
             return batch
         return msgspec.structs.replace(batch, messages=tuple(attached(batch.messages, before)))
 
-    async def _append(self, batch: AppendRequest) -> Appended:
+    @in_time
+    async def save_batch(self, batch: AppendRequest) -> Appended:
+        """Append what `prepare_batch` gave, as `save_history` does."""
         appended = await self._messages.append(batch)
         self._background.messages_saved(batch.session_id, appended.last_seq)
         if self._after_save is not None:
@@ -282,7 +280,7 @@ class ConversationManager:
                     agent_name=request.agent_name,
                     counter=counter,
                 )
-                return await self._append(batch)
+                return await self.save_batch(batch)
 
         return TurnLog(request.session_id, save, key=key, limits=self._options.limits, durable=durable)
 

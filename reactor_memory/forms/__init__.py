@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reactor_memory.forms.kept_messages import record_of as record_of
     from reactor_memory.forms.losses import not_shown as not_shown
     from reactor_memory.forms.provider_messages import checked_given as checked_given
     from reactor_memory.forms.provider_messages import no_message as no_message
     from reactor_memory.forms.provider_messages import read as read
-    from reactor_memory.forms.records import record_of as record_of
     from reactor_memory.forms.requests import to_anthropic as to_anthropic
     from reactor_memory.forms.requests import to_gemini as to_gemini
     from reactor_memory.forms.requests import to_ollama as to_ollama
@@ -26,7 +26,7 @@ _HOME = {
     "not_shown": "losses",
     "no_message": "provider_messages",
     "read": "provider_messages",
-    "record_of": "records",
+    "record_of": "kept_messages",
     "said_by_model": "sdk_values",
     "to_anthropic": "requests",
     "to_gemini": "requests",

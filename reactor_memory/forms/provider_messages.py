@@ -18,8 +18,8 @@ import msgspec
 from reactor_memory.errors import InvalidMessageError
 from reactor_memory.forms.content_blocks import MessageContent, plain_list, plain_object, plain_text, system_texts
 from reactor_memory.forms.gemini_contents import messages_of_content
+from reactor_memory.forms.kept_messages import with_given
 from reactor_memory.forms.pieces import Pieces, kept_id, rest_of, result_id
-from reactor_memory.forms.records import with_given
 from reactor_memory.forms.requests import EARLIER_NOT_SHOWN
 from reactor_memory.forms.response_steps import ResponseSteps
 from reactor_memory.forms.sdk_values import held, holder_of, kinds_of, misuse, plain

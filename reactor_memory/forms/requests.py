@@ -170,8 +170,8 @@ def to_openai_responses(messages: Sequence[Message], *, system: str | None = Non
         given = exchange.as_given("openai_responses")
         if given is None and (exchange.message.content or exchange.message.parts or not exchange.calls):
             said.append(exchange.place)
-        says_nothing = given is None or not _says_anything(exchange.role, given)
-        placed.append((exchange.place, responses_items(exchange) if says_nothing else given))
+        is_kept = given is not None and _says_anything(exchange.role, given)
+        placed.append((exchange.place, cast("list[JsonObject]", given) if is_kept else responses_items(exchange)))
         for call_id, answers, result in exchange.results_as_given("openai_responses"):
             items = [responses_output(call_id, answers)] if result is None else result
             results.append((exchange.place, exchange.places[call_id], items))

@@ -17,8 +17,8 @@ from reactor_memory.core.context.given_messages import answer_of, messages_of
 from reactor_memory.core.log.rows import message_from, message_values
 from reactor_memory.core.validation import MessageLimits
 from reactor_memory.evaluation.transcripts import to_message, to_record
+from reactor_memory.forms.kept_messages import record_of
 from reactor_memory.forms.losses import not_shown
-from reactor_memory.forms.records import record_of
 from reactor_memory.forms.requests import to_anthropic, to_gemini, to_ollama, to_openai, to_openai_responses
 from reactor_memory.models import Message, NotShown
 from reactor_memory.models.turns import attached
