@@ -29,12 +29,10 @@ DAMAGES: dict[str, object] = {
     "blob": b"\xff\x00\xfe",
     "out of range": -(2**62),
 }
-KEYS = ("group_id", "conversation_id", "user_id", "principal_id", "scope", "secret")
-"""A damaged one makes the row one of somebody else, or of another service."""
 
 
 def columns() -> dict[str, list[str]]:
-    """Of every table of the schema, those of full text as well."""
+    """Of every table of the schema, those of full text and of keys as well."""
     text = SCHEMA.read_text()
     found = {
         table: re.findall(r'^    "?(\w+)"? (?:TEXT|BIGINT|BLOB)', body, re.MULTILINE)
@@ -43,7 +41,7 @@ def columns() -> dict[str, list[str]]:
     for table, body in re.findall(r"^CREATE VIRTUAL TABLE (\w+) USING fts5\((.*?)\);", text, re.MULTILINE):
         if "content =" not in body:  # else its columns are those of another table
             found[table] = [each.split()[0] for each in body.split(", ") if "=" not in each]
-    return {table: [each for each in names if each not in KEYS] for table, names in found.items()}
+    return found
 
 
 class Damage(NamedTuple):

@@ -27,6 +27,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.features.items import operations as item_rows
 from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.features.sharing.service_secrets import service_secret
 from reactor_memory.features.transfer.copy import SessionCopier
 from tests.acceptance.scenes import settings
 from tests.proofs.damages import (
@@ -336,6 +337,27 @@ async def test_a_damaged_index_of_search_is_made_again(path: Path, statement: st
         assert (await memory.search.search(wanted)).hits == before.hits
 
 
+@pytest.mark.parametrize("scope", ["x7", "[[1, 2, 3]]", b"\xff", '0123456"', "-1"])
+async def test_a_damaged_scope_of_search_is_made_again(path: Path, scope: object) -> None:
+    wanted = MessageSearch(text="order number cat", user_id="ann")
+    async with opened(path, background={"poll_seconds": 3600}) as memory:
+        before = await memory.search.search(wanted)
+        change(path, "UPDATE search_progress SET scope = ?", scope)
+        assert (await memory.search.search(wanted)).is_damaged
+        await memory.container.background_work().run_once()
+        assert (await memory.search.search(wanted)).hits == before.hits
+
+
+async def test_a_damaged_secret_of_pages_is_made_again(path: Path) -> None:
+    change(path, "UPDATE service_secrets SET secret = ?", b"\xff")
+    assert await http_faults(path) == []
+    async with opened(path) as memory:
+        asked = partial(memory.container.database().write, service_secret, "page tokens")
+        kept = await asked("one")
+        assert kept not in ("one", b"\xff")
+        assert await asked("other") == kept
+
+
 async def test_damaged_tiers_give_way_to_their_messages(path: Path) -> None:
     change(path, "UPDATE entries SET text = ? WHERE kind = 'range'", b"\xff")
     async with opened_with_tiers(path) as memory:
@@ -366,7 +388,7 @@ async def test_a_damaged_session_can_be_deleted(path: Path, column: str, value: 
 
 
 async def test_a_damaged_pin_is_left_out_and_named(path: Path) -> None:
-    change(path, "UPDATE pins SET text = ? WHERE conversation_id = 'damaged'", b"\xff")
+    change(path, "UPDATE entries SET text = ? WHERE conversation_id = 'damaged' AND kind = 'pin'", b"\xff")
     async with opened(path) as memory:
         context = await memory.load_history("damaged", user_id="ann")
         assert context.report.remarks == ("damaged, left out: pin of message 1; unpin it, and pin it again",)

@@ -6,6 +6,7 @@ transaction: what it finds, counts and leaves out depends on nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_json
 from reactor_memory.core.log.user_rows import name_user
 from reactor_memory.database.operations import Batch, Query, Row, Steps
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.errors import InvalidInputError, StoreCorruptError
 from reactor_memory.features.recall.operations import term_key
 from reactor_memory.features.recall.ranking import K1, B, rarity
 from reactor_memory.features.recall.vectors import NearQuery, nearest, packed
@@ -44,6 +45,9 @@ WEIGHT_UNIT = 1_000
 
 LAST_SEQ = 2**31 - 1
 """Of a message in a conversation: half of a row id."""
+
+
+_SCOPE = re.compile(r"[0-9a-f]{8}")
 
 
 class Visible(NamedTuple):
@@ -106,6 +110,9 @@ def visible_parts(rows: Sequence[Row], conversation_ids: Sequence[str] | None) -
 
 
 def _part(row: Row, end_seq: int) -> Visible:
+    """Raises `StoreCorruptError` for a scope that is none: it stands in what full text is asked."""
+    if row[5] is not None and not (isinstance(row[5], str) and _SCOPE.fullmatch(row[5])):
+        raise StoreCorruptError("store: the search index is damaged; it is made again from the log")
     return Visible(row[4], 0, end_seq, row[1], row[5], row[0])
 
 

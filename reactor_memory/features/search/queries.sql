@@ -365,7 +365,8 @@ WITH wanted AS (SELECT value AS id FROM json_each(:conversations))
 SELECT conversation_id FROM search_progress
 WHERE conversation_id IN (SELECT id FROM wanted)
   AND (typeof(indexed_seq) <> 'integer' OR typeof(embedded_seq) <> 'integer' OR typeof(number) <> 'integer'
-       OR typeof(scope) <> 'text' OR typeof(parked) <> 'integer' OR indexed_seq < 0 OR embedded_seq < 0 OR number < 0)
+       OR typeof(scope) <> 'text' OR length(scope) <> 8 OR scope GLOB '*[^0-9a-f]*'
+       OR typeof(parked) <> 'integer' OR indexed_seq < 0 OR embedded_seq < 0 OR number < 0)
 UNION
 SELECT conversation_id FROM search_entries
 WHERE conversation_id IN (SELECT id FROM wanted)
@@ -381,4 +382,4 @@ WHERE conversation_id IN (SELECT id FROM wanted)
 -- across groups, as above. Its columns hold what they are declared for.
 SELECT conversation_id FROM search_progress
 WHERE conversation_id IN (SELECT json_array_elements_text(:conversations::json))
-  AND (indexed_seq < 0 OR embedded_seq < 0 OR :vector_bytes::bigint < 0)
+  AND (indexed_seq < 0 OR embedded_seq < 0 OR :vector_bytes::bigint < 0 OR scope !~ '^[0-9a-f]{8}$')

@@ -33,6 +33,10 @@ RETURNING key_prefix
 -- across groups
 INSERT INTO service_secrets (name, secret) VALUES (:name, :secret) ON CONFLICT (name) DO NOTHING
 
+-- name: replace_service_secret
+-- across groups
+UPDATE service_secrets SET secret = :secret WHERE name = :name
+
 -- name: service_secret
 -- across groups
 SELECT secret FROM service_secrets WHERE name = :name

@@ -6,7 +6,10 @@ from reactor_memory.database.operations import Query, Steps
 
 
 def service_secret(name: str, candidate: str) -> Steps[str]:
-    """The secret of this name: `candidate` if there was none. All who ask at once get the same one."""
+    """The secret of this name: `candidate` if there was none, or no text. All who ask at once get the same one."""
     yield Query("insert_service_secret", {"name": name, "secret": candidate})
-    rows = yield Query("service_secret", {"name": name})
-    return rows[0][0]
+    [(found,)] = yield Query("service_secret", {"name": name})
+    if isinstance(found, str):
+        return found
+    yield Query("replace_service_secret", {"name": name, "secret": candidate})
+    return candidate

@@ -161,14 +161,14 @@ class TestVectors:
 
 
 class TestWhatIsSearched:
-    ROOT = ("a", "a", None, None, 1, "scope", 5)
+    ROOT = ("a", "a", None, None, 1, "00000000", 5)
     FORK = (
         "a",
         "a~1",
         None,
         '[{"conversation_id":"a","start_seq":1,"end_seq":2},{"conversation_id":"a~1","start_seq":3,"end_seq":null}]',
         2,
-        "scope",
+        "00000000",
         4,
     )
     UNINDEXED = ("b", "b", None, None, None, None, None)
