@@ -110,10 +110,14 @@ def visible_parts(rows: Sequence[Row], conversation_ids: Sequence[str] | None) -
 
 
 def _part(row: Row, end_seq: int) -> Visible:
-    """Raises `StoreCorruptError` for a scope that is none: it stands in what full text is asked."""
-    if row[5] is not None and not (isinstance(row[5], str) and _SCOPE.fullmatch(row[5])):
-        raise StoreCorruptError("store: the search index is damaged; it is made again from the log")
+    _check_scope(row[5])
     return Visible(row[4], 0, end_seq, row[1], row[5], row[0])
+
+
+def _check_scope(scope: object) -> None:
+    """Raises `StoreCorruptError` for one that is none: it stands in what full text is asked."""
+    if scope is not None and not (isinstance(scope, str) and _SCOPE.fullmatch(scope)):
+        raise StoreCorruptError("store: the search index is damaged; it is made again from the log")
 
 
 def _branch(row: Row) -> tuple[BranchRange, ...]:
