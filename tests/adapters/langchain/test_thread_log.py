@@ -351,7 +351,7 @@ async def test_what_another_process_kept_is_taken_back_here(tmp_path: Path) -> N
         ]  # fmt: skip
 
 
-async def test_a_state_set_back_to_an_earlier_one_is_all_there_is(memory: Memory) -> None:
+async def test_a_state_that_was_set_back_is_followed(memory: Memory) -> None:
     agent, model, _ = await three_turns(memory, "four", "five")
     await agent.aupdate_state(await checkpoint_with(agent, 2), {"messages": [AIMessage("one more")]})
     await agent.ainvoke(said("fourth"), THREAD)
