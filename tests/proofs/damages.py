@@ -7,12 +7,11 @@ import sqlite3
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from dependency_injector import providers
 
 from reactor_memory import Container, Memory, Message, Settings, open_memory
-from reactor_memory.features.entries.models import Kind
 from reactor_memory.features.facts import operations as fact_rows
 from reactor_memory.features.items import operations as item_rows
 from reactor_memory.features.items.models import ItemChange
@@ -78,7 +77,7 @@ def _row_id(connection: sqlite3.Connection, table: str) -> str:
 
 def damages(table: str) -> Iterator[Damage]:
     """Of entries, those of each kind."""
-    kinds = get_args(Kind) if table == "entries" else ("",)
+    kinds = ("notes", "pin", "posted", "range") if table == "entries" else ("",)
     return (Damage(table, column, kind, each) for each in kinds for column in columns()[table] for kind in DAMAGES)
 
 

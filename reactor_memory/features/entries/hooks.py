@@ -8,7 +8,7 @@ from reactor_memory.core.log.hooks import Gone, LogHook
 from reactor_memory.core.log.rows import key_of
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.features.entries import operations as entries
-from reactor_memory.features.entries.models import COPIED, Entry
+from reactor_memory.features.entries.models import Entry
 from reactor_memory.models import Session
 
 if TYPE_CHECKING:
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 class EntriesHook(LogHook):
     def on_fork(self, parent: Session, fork_id: str, at_seq: int) -> Steps[None]:
-        for kind in COPIED:
-            yield Query(
-                "copy_entries", key_of(parent.session_id) | {"kind": kind, "fork_id": fork_id, "at_seq": at_seq}
-            )
+        yield Query("copy_entries", key_of(parent.session_id) | {"fork_id": fork_id, "at_seq": at_seq})
 
     def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
         """What was made of one of the messages goes."""

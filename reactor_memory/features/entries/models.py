@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from reactor_memory.models import JsonObject, Value
 
-Kind: TypeAlias = Literal["notes", "pin", "posted", "range"]
-
-COPIED: tuple[Kind, ...] = ("pin",)
-"""Kinds of which a fork gets entries of its own. The others are found along the branch, where their messages are."""
+Kind: TypeAlias = str
+"""Which feature reads an entry: ``notes``, ``pin``, ``posted``, ``range``, or one of its own."""
 
 DERIVED: tuple[Kind, ...] = ("range",)
 """Kinds that are made again from their messages where they are damaged."""
@@ -20,8 +18,9 @@ class Entry(Value, frozen=True, kw_only=True):
 
     `name` tells it from others of its kind, `version` from what it was before (0 where that is not kept). `place` is
     its place among those of its kind. It was made of the messages `start_seq`..`end_seq` (0: of none), and goes with
-    the first of them that goes; `seq` is the message that it quotes or stands in. `state` tells what became of the
-    messages it stands for, `replaced_by` names the one that took its place. `details` are those of its kind.
+    the first of them that goes; `seq` is the message that it quotes or stands in. One with a `state` stands for its
+    messages, of which that tells what became: it is found along the branch, where these are. Of one without, a fork
+    gets a copy. `replaced_by` names the one that took its place. `details` are those of its kind.
     """
 
     kind: Kind

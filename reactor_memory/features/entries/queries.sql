@@ -57,13 +57,14 @@ SELECT kind, name, start_seq, end_seq, state FROM entries
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND start_seq <= :end_seq AND end_seq >= :start_seq
 
 -- name: copy_entries
--- What a fork takes along: what was made of messages that it shares and that are not cleared for it.
+-- What a fork takes along: what was made of messages that it shares and that are not cleared for it, and stands for none
+-- of them.
 INSERT INTO entries (group_id, conversation_id, user_id, kind, name, version, place, start_seq, end_seq, seq, role,
                      author, state, replaced_by, token_count, tokenizer, created_at, text, details)
 SELECT group_id, :fork_id, user_id, kind, name, version, place, start_seq, end_seq, seq, role,
        author, state, replaced_by, token_count, tokenizer, created_at, text, details
 FROM entries
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind AND end_seq < :at_seq AND NOT EXISTS (
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL AND end_seq < :at_seq AND NOT EXISTS (
     SELECT 1 FROM messages AS quoted
     WHERE quoted.group_id = entries.group_id AND quoted.conversation_id = entries.conversation_id
       AND quoted.seq = entries.seq AND quoted.state = 'cleared' AND quoted.archived_until < :at_seq)

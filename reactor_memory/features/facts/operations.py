@@ -376,7 +376,8 @@ def read_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:
 def put_posted(session: Session, posted: PostedSummary, *, now: int, refold: LedgerFold) -> Steps[None]:
     """The posted summary counts from now on; the log has its text."""
     yield from _lock_all([session])
-    entry = Entry(kind="posted", name=str(posted.seq), start_seq=1, end_seq=posted.until_seq, seq=posted.seq)
+    name = str(posted.seq)
+    entry = Entry(kind="posted", name=name, start_seq=1, end_seq=posted.until_seq, seq=posted.seq, state="keep")
     yield from entries.put(entries.of_session(session.session_id), entry)
     yield from renew_narrative(session, now=now, refold=refold, begin=True)
 

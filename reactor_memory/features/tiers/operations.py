@@ -15,8 +15,8 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.entries import operations as entries
 from reactor_memory.features.facts.operations import read_withheld
+from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.covered_ranges import (
     check_forks,
     in_order,
@@ -51,24 +52,51 @@ def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = T
 
 
 def _read_ranges(branch: Sequence[BranchRange], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
-    """The summaries of a branch; live ones only where none of their messages is cleared, and without what is withheld
-    of the others.
-    """
-    summaries: dict[str, list[RangeSummary]] = {}
+    return (yield from _told(branch, (yield from _rows_of_branch(branch)), live=live))
+
+
+def _rows_of_branch(branch: Sequence[BranchRange]) -> Steps[dict[str, Rows]]:
+    rows: dict[str, Rows] = {}
     for part in branch:
-        summaries[part.conversation_id] = yield from range_summaries(part.conversation_id)
+        rows[part.conversation_id] = yield from entries.rows_of(entries.of_session(part.conversation_id), "range")
+    return rows
+
+
+def _told(branch: Sequence[BranchRange], rows: Mapping[str, Rows], *, live: bool) -> Steps[tuple[RangeSummary, ...]]:
+    """The summaries of a branch that can be read; live ones only where none of their messages is cleared, and without
+    what is withheld of the others.
+    """
+    summaries = {session_id: whole(stored, range_summary_from)[0] for session_id, stored in rows.items()}
     found = ranges_of_branch(branch, summaries, live=live)
     withheld = (yield from read_withheld(branch)) if live and found else NOTHING_WITHHELD
     shown = [each for each in found if not overlaps((each.start_seq, each.end_seq), withheld.cleared)]
     return tuple(replace(each, text=withheld.without(each.text, each.start_seq, each.end_seq)) for each in shown)
 
 
-def read_archived_head(session_id: str, user_id: str | None) -> Steps[tuple[Message, ...]]:
-    """The system messages that the session begins with, although a tier put them out of view: they always stand."""
-    first = yield from log.read_originals(session_id, user_id, limit=1)
-    if not log.leading_of(first):
-        return ()
-    return log.leading_of((yield from log.read_originals(session_id, user_id, limit=log.MOST_LEADING)))
+class OfLoad(NamedTuple):
+    """What a load reads of a branch: live summaries, the system messages at its head if a tier put them out of view,
+    and the rows of summaries that cannot be read, each with whose it is.
+    """
+
+    live: tuple[RangeSummary, ...]
+    leading: tuple[Message, ...]
+    damaged: tuple[tuple[str, Row], ...]
+
+
+def read_of_load(branch: Sequence[BranchRange]) -> Steps[OfLoad]:
+    stored = yield from _rows_of_branch(branch)
+    damaged = [
+        (owner, row) for owner, rows in stored.items() for row in rows if not whole([row], range_summary_from)[1]
+    ]
+    live = yield from _told(branch, stored, live=True)
+    has_head = bool(live) and live[0].start_seq == 1 and live[0].kind in (CONDENSED, COMPRESSED)
+    leading = (yield from _archived_head(branch)) if has_head else ()
+    return OfLoad(live, leading, tuple(damaged))
+
+
+def _archived_head(branch: Sequence[BranchRange]) -> Steps[tuple[Message, ...]]:
+    """Those system messages always stand."""
+    return log.leading_of((yield from log.read_along(branch, limit=log.MOST_LEADING, wanted="archived too")))
 
 
 # Storing
@@ -114,7 +142,7 @@ def _range_of(session_id: str, summary: RangeSummary) -> dict[str, Any]:
 
 def _check(session: Session, new: Sequence[RangeSummary]) -> Steps[None]:
     group = yield Query("lock_group", {"group_id": session.group_id})
-    taken = {each.summary_id for each in (yield from range_summaries(session.session_id))}
+    taken = {row[NAME] for row in (yield from entries.rows_of(entries.of_session(session.session_id), "range"))}
     for summary in new:
         if summary.summary_id in taken:
             raise InvalidInputError("summary_id", "is taken; choose another one")
@@ -134,25 +162,6 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
 
 
 # Undoing
-
-
-def range_summaries(session_id: str) -> Steps[list[RangeSummary]]:
-    """Those of the conversation's own messages, replaced ones included; without those that cannot be read."""
-    found, _ = whole((yield from _rows_of(session_id)), range_summary_from)
-    return found
-
-
-def _rows_of(session_id: str) -> Steps[Rows]:
-    return (yield from entries.rows_of(entries.of_session(session_id), "range"))
-
-
-def damaged_ranges(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[str, Row], ...]]:
-    """The summaries of the branch that cannot be read, each with whose it is."""
-    found: list[tuple[str, Row]] = []
-    for part in branch:
-        rows = yield from _rows_of(part.conversation_id)
-        found += [(part.conversation_id, row) for row in rows if not whole([row], range_summary_from)[1]]
-    return tuple(found)
 
 
 def undo_damaged(damaged: Sequence[tuple[str, Row]]) -> Steps[None]:

@@ -18,7 +18,7 @@ from reactor_memory.database.operations import Row
 from reactor_memory.errors import StoreReadOnlyError
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.tiers import operations as range_summaries
-from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
+from reactor_memory.features.tiers.classification import COMPRESSED
 from reactor_memory.features.tiers.plan import covered_until, uncovered
 from reactor_memory.models import Message, Value
 from reactor_memory.models.block_lines import BlockLine
@@ -100,14 +100,12 @@ class RangedContextSource:
         rows = await self._source.read_context(query)
         if rows.session is None:
             return rows
-        if damaged := await self._database.read(range_summaries.damaged_ranges, rows.session.branch):
-            await self._undo(query.session_id, damaged)
+        found = await self._database.read(range_summaries.read_of_load, rows.session.branch)
+        if found.damaged:
+            await self._undo(query.session_id, found.damaged)
             rows = replace(await self._source.read_context(query), damaged=(*rows.damaged, "tiers"))
-        found = await self._database.read(range_summaries.read_range_summaries, query.session_id, query.user_id)
-        leading = rows.leading
-        if found and found[0].start_seq == 1 and found[0].kind in (CONDENSED, COMPRESSED):
-            leading = await self._database.read(range_summaries.read_archived_head, query.session_id, query.user_id)
-        return replace(rows, ranges=found, leading=leading)
+            found = await self._database.read(range_summaries.read_of_load, rows.session.branch)
+        return replace(rows, ranges=found.live, leading=found.leading or rows.leading)
 
     async def _undo(self, session_id: str, damaged: Sequence[tuple[str, Row]]) -> None:
         log.warning("tiers are damaged and made again", extra={"session_id": session_id})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.suites.correcting import Corrections, Outdated
+from tests.conformance.suites.entries import Entries
 from tests.conformance.suites.pinning import Pins
 from tests.conformance.suites.posting import Posted, PostedInForks, PostedThenErased, RandomlyPosted
 from tests.conformance.suites.pruning import IdleGroups
@@ -17,6 +18,7 @@ from tests.conformance.suites.troubled_work import TroubledWork
 
 @pytest.mark.anyio
 class FeatureRules(
+    Entries,
     Pins,
     IdleGroups,
     SessionPrefixes,
