@@ -30,7 +30,7 @@ async def names(store: Store, session_id: str) -> list[str]:
 
 
 class Entries:
-    async def test_an_entry_comes_back_and_is_put_in_its_own_place(self, store: Store) -> None:
+    async def test_an_entry_comes_back_and_keeps_its_place(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))
         given = Entry(
             kind=KIND, name="a", place=2, seq=3, role="user", author="ann", text="x", details={"to": [1, "b"]}
