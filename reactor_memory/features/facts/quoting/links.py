@@ -14,6 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from reactor_memory.features.facts.quoting.language_packs import is_courtesy, takes_back
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
+from reactor_memory.features.facts.quoting.record_keys import replies_to
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.asking import asks
@@ -173,13 +174,15 @@ def _echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> Iter
 
 
 def _answered(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping[int, Said]:
-    """What the model says last in a turn, with the question of the user that began it. Each question has one answer."""
+    """What the model says last in a turn, with the question of the user that began it. Each question has one answer.
+    Not all that was said need be known, so the statement itself names the message that it replies to.
+    """
     found: dict[int, Said] = {}
     question: Said | None = None
     for place, each in enumerate(said):
         if each.is_users:
             question = each if id(each) not in answers and asks(each.fact.value) else None
-        elif question is not None and each.stance in ("own", "cut"):
+        elif question is not None and replies_to(each.fact.key) == question.seq and each.stance in ("own", "cut"):
             after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
             if after is None or after.is_users:
                 found[id(each)] = question

@@ -1,8 +1,9 @@
 """How the facts of the reader that quotes are named, and how they are told from others.
 
-A statement is ``quote.<stance>.<number>``, with the day on which it was said. A call is ``call.<role>.<argument>``,
-what it gave back ``reply.field.<name>`` and ``reply.line.<number>``. The anchor is who spoke or the tool, with the
-number of the message: ``Ann #12``, ``book_ferry #12.2`` for the second call of a message.
+A statement is ``quote.<stance>.<number>``, of a model with the message of the user that it speaks after (``to_12``),
+and with the day on which it was said. A call is ``call.<role>.<argument>``, what it gave back ``reply.field.<name>``
+and ``reply.line.<number>``. The anchor is who spoke or the tool, with the number of the message: ``Ann #12``,
+``book_ferry #12.2`` for the second call of a message.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ USER, MODEL = "the user", "the assistant"
 NOTICE = "notice"
 """Who speaks in a system message of the log."""
 
+REPLY = "to_"
+
 NO_ARGUMENT = "tool"
 """The argument that stands for the name of the tool, where a call has no arguments."""
 
 _KEY = re.compile(
     rf"quote\.(?:{'|'.join(get_args(Stance))})\.\d+|call\.(?:{'|'.join(get_args(CallRole))})\.|reply\.(?:field|line)\."
 )
+_REPLY = re.compile(rf"\.{REPLY}(\d+)")
 _NUMBER = re.compile(r"(\d+)(?:\.\d+)?")
 
 
@@ -38,6 +42,12 @@ def is_quoting(fact: Fact) -> bool:
 def is_call(fact: Fact) -> bool:
     """Whether the fact is a part of a call, which stands as a whole or not at all."""
     return is_quoting(fact) and not fact.key.startswith("quote.")
+
+
+def replies_to(key: str) -> int:
+    """The message of the user that a statement was said after; 0 if that is unknown."""
+    found = _REPLY.search(key)
+    return int(found[1]) if found else 0
 
 
 def anchor_of(name: str, seq: int, place: int = 1) -> str:

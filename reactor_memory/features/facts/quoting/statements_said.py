@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, USER, Stance, anchor_of
+from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, REPLY, USER, Stance, anchor_of
 from reactor_memory.features.facts.quoting.term_worth import worth_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
@@ -62,14 +62,16 @@ def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
     stand in each context anyway.
     """
     begun = messages and messages[0].seq != 1
+    turn = 0
     for position, message in enumerate(messages):
         begun = begun or message.role != "system"
         if begun and message.role in ("user", "assistant", "agent", "system") and message.content.strip():
+            turn = message.seq or 0 if message.role == "user" else turn
             closes = position + 1 == len(messages) or messages[position + 1].role == "user"
-            yield from _statements(message, closes=closes)
+            yield from _statements(message, turn, closes=closes)
 
 
-def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
+def _statements(message: Message, turn: int, *, closes: bool) -> Iterator[Fact]:
     is_user = message.role in ("user", "system")
     speaker = message.name or message.author_id or _NAMELESS.get(message.role, MODEL)
     seq = message.seq or 0
@@ -78,7 +80,7 @@ def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
         weight = _weight(stance, is_user=is_user, closes=closes)
         yield Fact(
             anchor=anchor_of(_one_line(speaker), seq),
-            key=_key(stance, number, message),
+            key=_key(stance, number, message, turn),
             value=cut_at_word(clause.text, LONGEST) if stance == "cut" else clause.text,
             source_seq=seq,
             span=(clause.start, clause.start + len(clause.text)),
@@ -87,8 +89,10 @@ def _statements(message: Message, *, closes: bool) -> Iterator[Fact]:
         )
 
 
-def _key(stance: Stance, number: int, message: Message) -> str:
-    key = f"quote.{stance}.{number}"
+def _key(stance: Stance, number: int, message: Message, turn: int) -> str:
+    """`turn` is the message of the user that a model speaks after; 0 if it was not read."""
+    is_reply = turn and message.role in ("assistant", "agent")
+    key = f"quote.{stance}.{number}{f'.{REPLY}{turn}' if is_reply else ''}"
     day = day_of(message.created_at)
     return key if day is None else key_said_on(key, day)
 

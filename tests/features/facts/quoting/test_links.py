@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from tests.features.facts.quoting.reading import lines, one, read, says, user
 
 
@@ -60,6 +61,15 @@ def test_an_answer_stands_with_its_question() -> None:
 )
 def test_what_the_model_answers_stands_with_the_question(question: str, answer: str) -> None:
     assert f'the assistant: (to "{question}") "{answer}"' in lines(user(question), says(answer))
+
+
+def test_no_answer_stands_with_the_question_of_another_turn() -> None:
+    """Of a long log not all is kept: here the answer to the first question, and the second question."""
+    asked = "Which river does the town of Verden lie on?"
+    facts = read([user(asked), says("The Aller."), user("And which state is Bisquick made in?"), says("In Minnesota.")])
+    kept = tuple(fact for fact in facts if fact.source_seq in (1, 4))
+    told = [each.line.text for each in quotation_lines(kept, len)]
+    assert not any(asked in line and "Minnesota" in line for line in told)
 
 
 def test_a_question_that_was_taken_back_still_stands() -> None:
