@@ -197,12 +197,12 @@ def is_failed(result: Message | None) -> bool:
     """Whether the protocol, a field or the beginning of a result says that the call failed."""
     if result is None:
         return False
-    if result.metadata.get("is_error") is True or result.metadata.get("isError") is True:
+    if result.outcome == "failed" or result.metadata.get("isError") is True:
         return True
     decoded = decode(result.content)
     if isinstance(decoded, Mapping):
         return _fields_fail(cast("Mapping[str, object]", decoded))
-    if decoded is not None:
+    if decoded is not None or result.outcome == "ok":
         return False
     first = result.content.strip()[:120]
     exits = list(_EXIT.finditer(result.content[-400:]))

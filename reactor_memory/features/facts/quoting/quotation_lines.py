@@ -75,8 +75,12 @@ class _Draft(NamedTuple):
 
 @memo(maxsize=MOST_SETS)
 def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLine, ...]:
-    """The lines in the order of the log, tables first. Their values are the order in which they are worth telling."""
-    drafts = sorted(_drafts(facts), key=lambda each: (each.title == "", each.title, each.seq))
+    """The lines in the order of the log, tables first, in the order in which they began. Their values are the order in
+    which they are worth telling.
+    """
+    drafts = list(_drafts(facts))
+    begins = {each.title: each.seq for each in sorted(drafts, key=lambda each: -each.seq) if each.title}
+    drafts.sort(key=lambda each: (each.title == "", begins.get(each.title, 0), each.title, each.seq))
     tokens = [count("\n" + each.text) for each in drafts]
     values = told_values(
         [

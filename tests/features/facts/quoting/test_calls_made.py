@@ -208,6 +208,12 @@ def test_the_name_of_an_error_says_that_a_call_failed(told: str) -> None:
     assert is_failed(result(told))
 
 
+def test_the_protocol_outranks_what_a_text_begins_with() -> None:
+    assert is_failed(result("All went well.", is_error=True))
+    assert not is_failed(result("Error: none found in 40 files", is_error=False))
+    assert is_failed(result("Error: none found in 40 files"))
+
+
 @pytest.mark.parametrize("verb", ["reserve", "Book", "cancel"])
 def test_a_deed_with_many_results_is_a_deed(verb: str) -> None:
     made = [calls(("c", f"{verb}_flight", {"to": "Oslo", "day": "2019-03-04"})), result([{"n": 1}, {"n": 2}], "c")]
