@@ -15,7 +15,7 @@ from dependency_injector import containers, providers
 
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import ContextLoader
-from reactor_memory.core.manager import ConversationManager, nothing
+from reactor_memory.core.manager import ConversationManager
 from reactor_memory.wiring import agent_settings, asked_models, feature_sources, features, options, stores, work_kinds
 from reactor_memory.wiring import chat as chat_wiring
 from reactor_memory.wiring import facts as facts_wiring
@@ -201,7 +201,7 @@ class Container(containers.DeclarativeContainer):
         database=database,
         elsewhere=kept_elsewhere,
         notes_sessions=providers.Callable(options.is_given, forget_in),
-        is_in_database=providers.Selector(in_database, on=providers.Object(True), off=providers.Object(False)),
+        is_in_database=providers.Callable(options.is_on, in_database),
         clock=clock,
     )
     background_work = providers.Singleton(
@@ -288,17 +288,8 @@ class Container(containers.DeclarativeContainer):
         clock=clock,
         random=secrets.token_hex,
         options=providers.Callable(options.manager_options, settings),
-        recorder=providers.Selector(
-            providers.Callable(options.records_loads, settings),
-            on=providers.Callable(
-                features.load_recorder_of,
-                needed_database,
-                clock,
-                message_counter,
-                providers.Callable(options.settings_fingerprint, settings),
-                settings,
-            ),
-            off=providers.Object(nothing),
+        recorder=providers.Callable(
+            features.load_recorder_of, needed_database.provider, clock, message_counter, settings
         ),
         after_save=providers.Callable(agent_settings.after_save_of, settings, in_database, database, clock),
     )

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.load_requests import LoadRequest
+from reactor_memory.core.manager import nothing
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message
+from reactor_memory.wiring.options import settings_fingerprint
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from reactor_memory.features.overview.overview import Overview
     from reactor_memory.features.pins.pins import Pins, PinWriter
     from reactor_memory.features.posted_summaries.posting import PostedSummaries
-    from reactor_memory.features.replay.records import LoadRecorder
     from reactor_memory.features.replay.replayer import Nearest, Replayer
     from reactor_memory.features.retention.pruner import Pruner
 
@@ -111,15 +113,18 @@ COPY = "replay"
 
 
 def load_recorder_of(
-    database: Database, clock: Clock, counter: MessageCounter, fingerprint: str, settings: Settings
-) -> LoadRecorder:
+    database: Callable[[], Database], clock: Clock, counter: MessageCounter, settings: Settings
+) -> Callable[[LoadRequest, Context, bool], AbstractAsyncContextManager[None]]:
+    """What keeps records of loads, if the settings ask for any."""
+    if settings.context.record == "off":
+        return nothing
     from reactor_memory.features.replay.records import LoadRecorder
 
     return LoadRecorder(
-        database=database,
+        database=database(),
         clock=clock,
         tokenizer=lambda: counter.name,
-        settings_fingerprint=fingerprint,
+        settings_fingerprint=settings_fingerprint(settings),
         everything=settings.context.record == "all",
     )
 

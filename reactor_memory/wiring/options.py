@@ -14,7 +14,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.manager import ManagerOptions
 from reactor_memory.core.planning import LoadingOptions
 from reactor_memory.wiring.sections import CONVERSATION_SUMMARY
-from reactor_memory.wiring.selection import context_limits, message_limits, on_or_off
+from reactor_memory.wiring.selection import context_limits, message_limits
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,10 +46,6 @@ def settings_fingerprint(settings: Settings) -> str:
     return fingerprint_of(context_limits(settings), settings)
 
 
-def records_loads(settings: Settings) -> str:
-    return on_or_off(settings.context.record != "off")
-
-
 def manager_options(settings: Settings) -> ManagerOptions:
     return ManagerOptions(
         timeout_seconds=settings.store.timeout_seconds,
@@ -79,6 +75,10 @@ def purges(settings: Settings) -> bool:
 
 def new_session_id() -> str:
     return str(uuid4())
+
+
+def is_on(switch: str) -> bool:
+    return switch == "on"
 
 
 def is_given(value: object) -> bool:
