@@ -49,7 +49,6 @@ def random_sections(chance: Random) -> dict[str, dict[str, Any]]:
     }
     context = {
         "window_growth": chance.choice(["auto", "messages", "tokens"]),
-        "memory_share": [[1000, chance.choice([0.9, 0.65, 0.1])]],
         "max_tokens": chance.choice([128_000, 128_000, 6000]),
         "max_window_tokens": chance.choice([16_000, 200]),
     }

@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.timeout(300)]
 PATIENCE = {
     "REACTOR_MEMORY_STORE__AUTO_MIGRATE": "true",
     "REACTOR_MEMORY_STORE__TIMEOUT_SECONDS": "4",
-    "REACTOR_MEMORY_HTTP__READY_TIMEOUT_SECONDS": "2",
 }
 
 
