@@ -119,7 +119,8 @@ def remove_about(scope: Scope, facts: Container[tuple[str, str]]) -> Steps[None]
     """Remove what quotes one of these facts, by anchor and key."""
     found, _ = whole((yield Query("all_entries", scope)), entry_from)
     for entry in found:
-        if tuple(entry.details.get("fact") or ()) in facts:
+        fact = entry.details.get("fact")
+        if fact and (fact[0], fact[1]) in facts:
             yield from remove(scope, entry.kind, entry.name)
 
 

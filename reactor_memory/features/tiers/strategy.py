@@ -100,11 +100,12 @@ class RangedContextSource:
         rows = await self._source.read_context(query)
         if rows.session is None:
             return rows
-        found = await self._database.read(range_summaries.read_of_load, rows.session.branch)
+        branch = rows.session.branch
+        found = await self._database.read(range_summaries.read_of_load, branch)
         if found.damaged:
             await self._undo(query.session_id, found.damaged)
             rows = replace(await self._source.read_context(query), damaged=(*rows.damaged, "tiers"))
-            found = await self._database.read(range_summaries.read_of_load, rows.session.branch)
+            found = await self._database.read(range_summaries.read_of_load, branch)
         return replace(rows, ranges=found.live, leading=found.leading or rows.leading)
 
     async def _undo(self, session_id: str, damaged: Sequence[tuple[str, Row]]) -> None:
