@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast, overload
+from typing import Literal, TypeAlias, cast, overload
 
 import msgspec
 
 from reactor_memory.models import Value
 from reactor_memory.models.excerpts import Excerpt
 
-if TYPE_CHECKING:
-    from reactor_memory.models.ledger import Form
+Form: TypeAlias = Literal["full", "short", "brief"]
+"""How shortly facts are told (`reactor_memory.features.facts.rendering.render_facts`)."""
 
 
 class BlockLine(Value, frozen=True, kw_only=True):

@@ -17,9 +17,6 @@ from reactor_memory.models.block_lines import ReadyLine, ReadyLines
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
 Act: TypeAlias = Literal["statement", "decision", "correction"]
 
-Form: TypeAlias = Literal["full", "short", "brief"]
-"""How shortly facts are told (`reactor_memory.features.facts.rendering.render_facts`)."""
-
 RULED = 3.6
 """The worth of what a user ruled for good: losing it does more harm than losing anything that was done."""
 

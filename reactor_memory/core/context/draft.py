@@ -15,7 +15,7 @@ from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
 from reactor_memory.models.excerpts import Excerpt
 
 if TYPE_CHECKING:
-    from reactor_memory.models.ledger import Form
+    from reactor_memory.models.block_lines import Form
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
 """How the memory of a context relates to the log.

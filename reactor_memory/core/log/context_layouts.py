@@ -12,9 +12,8 @@ from reactor_memory.core.log.summaries import get_summary_head, hold
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import StoreCorruptError
-from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
+from reactor_memory.models.block_lines import BlockLine, BlockLines, Form, Layout, line_details, lines_text
 from reactor_memory.models.excerpts import Excerpt
-from reactor_memory.models.ledger import Form
 
 _INT = {int}
 _FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form, tuple[Excerpt, ...]])

@@ -28,9 +28,9 @@ from reactor_memory.features.facts.quoting.ready_lines import is_quoted, offered
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, window_beside
 from reactor_memory.models import Message
-from reactor_memory.models.block_lines import BlockLine, Layout
+from reactor_memory.models.block_lines import BlockLine, Form, Layout
 from reactor_memory.models.excerpts import Excerpt
-from reactor_memory.models.ledger import Fact, Form, Summary
+from reactor_memory.models.ledger import Fact, Summary
 from reactor_memory.models.turns import first_certain, units
 
 CROWDED = 2.5

@@ -20,8 +20,8 @@ from reactor_memory.features.facts.line_values import revalued
 from reactor_memory.features.facts.plain_text import BULLETS, plain_title, plain_value, unforged
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
-from reactor_memory.models.block_lines import BlockLine
-from reactor_memory.models.ledger import RULED, SETTLED, Fact, Form
+from reactor_memory.models.block_lines import BlockLine, Form
+from reactor_memory.models.ledger import RULED, SETTLED, Fact
 from reactor_memory.text.borders import cut
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates

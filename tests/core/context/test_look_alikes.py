@@ -26,7 +26,8 @@ from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.features.pins.verbatim_pins import text_hash
 from reactor_memory.features.recall.choice import RECALLED
 from reactor_memory.models import Message, Pin
-from reactor_memory.models.ledger import Fact, Form
+from reactor_memory.models.block_lines import Form
+from reactor_memory.models.ledger import Fact
 from tests.scenes.counts import count as count_proven
 from tests.scenes.drafts import draft
 

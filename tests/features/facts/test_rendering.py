@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from reactor_memory.features.facts.plain_text import plain, plain_title, plain_value
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import LARGEST_ANCHOR, MAX_LINE_CHARACTERS, render_facts
-from reactor_memory.models.ledger import SETTLED, Fact, Form
+from reactor_memory.models.block_lines import Form
+from reactor_memory.models.ledger import SETTLED, Fact
 from tests.scenes.tables import each_row
 
 WORDS = ("check_in_date", "party_size", "from_city", "quantity", "day", "is_late")
