@@ -98,7 +98,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     replaced = _replaced(said)
     restated = read_backs(said, made)
     agreed, answers = agreements(restated)
-    questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled} | answers
+    open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
+    questions = {**open_questions, **answers}
     glued = _follow_ups(said, times, questions)
     rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, questions)

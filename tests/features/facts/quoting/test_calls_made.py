@@ -137,7 +137,11 @@ def test_runs_of_a_tool_are_a_table() -> None:
 def test_a_table_says_once_what_its_rows_share() -> None:
     made: list[Message] = []
     for n, drink in enumerate(("Mocha", "Latte", "Chai", "Cortado")):
-        given = {"item": drink, "quantity": 1, "extras": [{"kind": "milk", "option": "oat"}] * (n == 2)}
+        given: dict[str, object] = {
+            "item": drink,
+            "quantity": 1,
+            "extras": [{"kind": "milk", "option": "oat"}] * (n == 2),
+        }
         made += [calls((f"a{n}", "add_item", given)), result({"order_id": f"1308{n}"}, f"a{n}")]
         made += [calls((f"b{n}", "finish", {"order_id": f"1308{n}"})), result({"success": True}, f"b{n}")]
     told = [each.line.text for each in quotation_lines(read(made), len)]
@@ -153,7 +157,7 @@ def test_a_table_says_once_what_its_rows_share() -> None:
 def test_a_row_says_where_it_differs_from_its_table() -> None:
     made: list[Message] = []
     for n in range(12):
-        given = {"town": f"Town {n}", "beds": 3 if n == 5 else 2}
+        given: dict[str, object] = {"town": f"Town {n}", "beds": 3 if n == 5 else 2}
         made += [calls((f"c{n}", "book_hut", given)), result({"ref": f"X-{n}8"}, f"c{n}")]
     told = lines(*made)
     assert told[5] == "+ Town 5; beds=3 -> X-58"
