@@ -100,7 +100,7 @@ async def test_a_session_read_otherwise_is_read_anew_by_a_rebuild(tmp_path: Path
         assert all(map(is_quoting, await memory.facts.list("s", user_id="u")))
 
 
-async def test_a_load_writes_no_lines_that_background_work_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_load_writes_no_lines_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     async with told() as memory:
         expected = await shown(memory)
 
@@ -127,7 +127,7 @@ async def test_lines_of_other_facts_are_not_shown() -> None:
         assert await shown(memory) == expected
 
 
-async def test_many_segments_in_a_row_have_their_lines_in_the_end() -> None:
+async def test_many_segments_in_a_row_have_lines_at_last() -> None:
     async with open_memory(Settings(store={"url": "memory://"}, summary={"reader": "quotes"})) as memory:
         await memory.save_history("s", [message for turn in TURNS * 3 for message in turn], user_id="u")
         await memory.drain()
