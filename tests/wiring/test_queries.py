@@ -62,6 +62,7 @@ class TestEveryStatement:
             "",
             " ",
             ",",
+            "pin",
             "user",
             "agent",
             "system",
