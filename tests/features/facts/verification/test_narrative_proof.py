@@ -55,7 +55,7 @@ def test_sentences_that_no_message_says_are_dropped(sentence: str, source: int |
     assert proven_narrative(sentence, SAID) == ("" if source is None else sentence)
 
 
-def test_several_people_are_called_by_name() -> None:
+def test_of_several_people_each_is_called_by_name() -> None:
     said = [
         Message(role="user", name=name, content=f"I live in {city}.", seq=1)
         for name, city in (("Ann", "Oslo"), ("Ben", "Rome"))

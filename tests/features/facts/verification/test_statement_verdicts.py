@@ -160,7 +160,7 @@ def test_data_of_tools_counts_as_it_is_labelled(claim: tuple[str, str, str], pat
         ("", "Thanks!", False),
     ],
 )
-def test_a_quotation_leaves_for_what_says_it_all(record: str, quotation: str, is_covered: bool) -> None:
+def test_a_quotation_leaves_for_a_record_that_says_it_all(record: str, quotation: str, is_covered: bool) -> None:
     assert covers([record], quotation) == is_covered
 
 
@@ -173,7 +173,7 @@ def test_a_language_without_words_is_not_judged() -> None:
     assert judge(Statement("user", "city", 22, 26), cited).reason == "language"
 
 
-def test_short_words_are_judged_by_their_script() -> None:
+def test_short_words_are_judged_by_script_and_unknown_languages_not() -> None:
     assert language_for("no") == "(latin)"
     assert language_for("Ninguém", "Não sou alérgico ao látex, obrigado") == "pt"
     assert language_for("ฉันแพ้ถั่ว") is None
