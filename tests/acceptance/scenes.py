@@ -82,7 +82,7 @@ def extract(messages: Sequence[Message]) -> Extraction:
         for message in messages
         if message.role == "user"
     )
-    return Extraction(facts=facts, narrative="The customer talked.", headline="order numbers")
+    return Extraction(facts=facts, narrative="The customer gave order numbers.", headline="order numbers")
 
 
 def scripted(**options: Any) -> ScriptedSummarizer:

@@ -60,7 +60,7 @@ async def test_above_the_trigger_facts_and_narrative_stand_before_the_window(url
     assert facts.content.startswith("Conversation Facts:\n")
     assert "A-0001" in facts.content
     assert narrative.content.startswith("Conversation Summary:\n")
-    assert "The customer talked." in narrative.content
+    assert "The customer gave order numbers." in narrative.content
     assert context.report.parts[:2] == ("facts", "narrative")
     window = [message for message in context.messages if message.seq is not None]
     assert texts(window[-10:]) == texts(talk(10, start=23))
@@ -204,7 +204,7 @@ async def test_an_empty_summary_falls_back_to_take_last(url: str) -> None:
 async def test_only_facts_or_only_a_narrative_make_one_block(url: str) -> None:
     for session_id, answer, header in (
         ("facts", lambda messages: Extraction(facts=extract(messages).facts), "Conversation Facts:"),
-        ("narrative", Extraction(narrative="The customer talked."), "Conversation Summary:"),
+        ("narrative", Extraction(narrative="The customer was calm."), "Conversation Summary:"),
     ):
         summarizer = scripted().then(*[answer] * 3)
         async with agent_memory(summarizer, url) as memory:

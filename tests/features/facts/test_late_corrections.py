@@ -16,11 +16,11 @@ from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, 
 
 pytestmark = pytest.mark.anyio
 
-FACT = ("user", "order_number")
+FACT = ("user", "name")
 
 
 def naming(messages: Sequence[Message]) -> Extraction:
-    """As `extract`, and the number of the user's order at the end of every segment."""
+    """As `extract`, and a name of the user at the end of every segment."""
     found = extract(messages)
     names = [
         Fact(anchor=FACT[0], key=FACT[1], value=each.content.split()[-1], source_seq=each.seq or 0)

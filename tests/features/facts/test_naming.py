@@ -19,8 +19,7 @@ from reactor_memory.features.facts.session_ledger import MAX_CHARACTERS, MAX_KEY
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
 from reactor_memory.testing import ScriptedSummarizer
-from reactor_memory.wiring.facts import extractive_summarizer
-from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
+from tests.acceptance.scenes import USER, memory, save, scripted, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +33,7 @@ class Renaming(ScriptedSummarizer):
     """States what the probes of `session` ask for, under names of its own."""
 
     def __init__(self, session: LabelledSession, *, listens: bool) -> None:
-        super().__init__(name=extractive_summarizer(settings()).name)  # its statements count, whatever is said
+        super().__init__()
         self._stated: dict[int, list[tuple[str, str, str]]] = {}
         for probe in session.probes:
             if probe.kind in {"planted", "corrected"} and probe.slot:
