@@ -14,11 +14,8 @@ COLUMNS = (
     "seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata, "
     "token_count, tokenizer, created_at"
 )
-SESSION = (
-    "SELECT own.owner_id, own.last_seq, own.path, own.deleted_at, pin.text FROM conversations AS own LEFT JOIN entries AS pin "
-    "ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id AND pin.kind = 'pin' "
-    "WHERE own.group_id = ? AND own.conversation_id = ?"
-)
+PINS = "LEFT JOIN (SELECT * FROM entries WHERE kind = 'pin') USING (group_id, conversation_id)"
+SESSION = f"SELECT owner_id, last_seq, path, deleted_at, text FROM conversations {PINS} WHERE {KEY}"
 NEWEST = f"SELECT {COLUMNS} FROM messages WHERE {KEY} AND state IS NULL ORDER BY seq DESC LIMIT ?"
 SUMMARY = f"SELECT covered_seq, version, epoch, truncated, stale_ranges FROM conversation_summaries WHERE {KEY}"
 LINES = "window_start_seq, seq, covered_seq, epoch, fact_lines, narrative"
