@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from reactor_memory.adapters.extras import require
 from reactor_memory.adapters.loop_bridge import Crossing
+from reactor_memory.database.postgres_errors import unconnected
 from reactor_memory.errors import ImportFormatError, InvalidInputError, StoreUnavailableError
 from reactor_memory.memory import Memory
 from reactor_memory.models import Message, Value
@@ -42,6 +43,11 @@ BATCH = 500
 
 _KNOWN_TYPES = frozenset({"human", "ai", "system", "tool", "function", "chat"})
 """Types of messages that are kept: one that cannot be read is damaged."""
+
+CONNECT_SECONDS = 10.0
+
+_DRIVER = re.compile(r"^(postgres(?:ql)?)\+\w+://")
+"""SQLAlchemy names a driver behind a plus, as langchain-postgres wants it."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]{0,62}(\.[A-Za-z_][A-Za-z0-9_$]{0,62})?")
 
@@ -152,10 +158,17 @@ async def _save(memory: Memory, session_id: str, user_id: str | None, batch: Seq
 @asynccontextmanager
 async def _connected(url: str) -> AsyncGenerator[Any]:
     """A connection on which nothing can be written."""
+    dsn = _DRIVER.sub(r"\1://", url)
     try:
-        connection = await cast("Any", asyncpg).connect(url, server_settings={"default_transaction_read_only": "on"})
+        connection = await cast("Any", asyncpg).connect(
+            dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"}
+        )
+    except ValueError:
+        raise InvalidInputError("url", "is not an address of a PostgreSQL database") from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StoreUnavailableError(f"the database of the table cannot be reached ({type(error).__name__})") from error
+        raise unconnected(
+            error, dsn, CONNECT_SECONDS, what="the database of the table", address="its address"
+        ) from error
     try:
         yield connection
     except asyncpg.PostgresError as error:

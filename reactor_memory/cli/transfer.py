@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OFFLINE = "extractive"
 """The summarizer that costs nothing and asks nobody."""
 
-POSTGRES = ("postgresql:", "postgres:")
+POSTGRES = ("postgresql:", "postgres:", "postgresql+", "postgres+")
 
 
 def _time_zone(context: click.Context, option: click.Parameter, name: str | None) -> tzinfo | None:

@@ -18,6 +18,7 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 
+STORE_URL = "store.url"
 REFUSED = "the database refused the login; check user, password and database name"
 NO_DATABASE = "the database does not exist; create it, or correct its name"
 BROKEN = "the connection to the database broke; try again"
@@ -54,15 +55,20 @@ def translate(error: BaseException) -> StoreError:
     return driver_errors.translate(error)
 
 
-def unconnected(error: Exception, dsn: str, seconds: float) -> StoreError:
-    """The error of a connection that was not made: to where, why, and what helps."""
+def unconnected(
+    error: Exception, dsn: str, seconds: float, *, what: str = "store: the database", address: str = STORE_URL
+) -> StoreError:
+    """The error of a connection that was not made to `what`: to where, why, and what helps. `address` is what the
+    caller gave the address as.
+    """
     sqlstate = getattr(error, "sqlstate", None)
     if not isinstance(sqlstate, str):
-        return StoreUnavailableError(f"store: the database cannot be reached: {place_of(dsn)}: {_why(error, seconds)}")
+        why = _why(error, seconds).replace(STORE_URL, address)
+        return StoreUnavailableError(f"{what} cannot be reached: {place_of(dsn)}: {why}")
     if sqlstate[:2] not in _NO_LOGIN:
         return translate(error)
     problem, remedy = _NO_LOGIN[sqlstate[:2]]
-    return StoreUnavailableError(f"store: the database {problem}: {place_of(dsn)}; {remedy}")
+    return StoreUnavailableError(f"{what} {problem}: {place_of(dsn)}; {remedy.replace(STORE_URL, address)}")
 
 
 def _why(error: Exception, seconds: float) -> str:
