@@ -157,7 +157,14 @@ def check_files(
 def _check_file(
     file: Path, limits: MessageLimits, naming: Naming, leave_out: LeaveOut, seen: dict[str, str]
 ) -> FileSize:
-    lines = read_sessions(file, naming, limits.max_session_bytes, leave_out=leave_out)
+    faults: list[ImportFormatError] = []
+
+    def tell(fault: ImportFormatError) -> None:
+        if not faults:
+            faults.append(fault)
+        leave_out(fault)
+
+    lines = read_sessions(file, naming, limits.max_session_bytes, leave_out=tell)
     sizes: list[int] = []
     for line in lines:
         if naming.only is not None and sizes:
@@ -166,7 +173,7 @@ def _check_file(
         if len(sizes) > MOST_SESSIONS:
             raise ImportFormatError(str(file), f"holds more than {MOST_SESSIONS} sessions: import it in parts")
     if not sizes:
-        raise ImportFormatError(str(file), "holds no session")
+        raise faults[0] if faults else ImportFormatError(str(file), "holds no session")
     return FileSize(file=file, sessions=len(sizes), messages=sum(sizes))
 
 

@@ -106,9 +106,17 @@ def _line(found: tuple[str, Conversation], name: str) -> Line:
 
 
 def _conversations(source: Source, max_bytes: int, leave_out: LeaveOut) -> Iterator[tuple[str, Conversation]]:
+    read = 0
+
+    def counted(values: Iterator[bytes]) -> Iterator[bytes]:
+        nonlocal read
+        for value in values:
+            read += 1
+            yield value
+
     try:
         with opened(source.path, source.member) as file:
-            values = values_of(file, max_bytes)
+            values = counted(values_of(file, max_bytes))
             first = next(values, None)
             if first is None:
                 return
@@ -117,7 +125,7 @@ def _conversations(source: Source, max_bytes: int, leave_out: LeaveOut) -> Itera
                 return
             yield from _each(source, first, values, max_bytes, leave_out)
     except UnreadableError as error:
-        raise ImportFormatError(str(source), str(error)) from None
+        raise ImportFormatError(f"{source}[{read}]" if read else str(source), str(error)) from None
 
 
 def _each(

@@ -429,3 +429,30 @@ def test_a_conversation_that_cannot_be_read_is_left_out(run: Run, folder: Path, 
 def test_a_list_of_which_nothing_can_be_read_is_refused(run: Run, folder: Path) -> None:
     (folder / "list.json").write_text(json.dumps([BROKEN["a number"], BROKEN["nothing known"]]))
     assert "list.json[0]" in run("import", "list.json").err
+
+
+def test_a_database_without_a_readable_row_names_one(run: Run, folder: Path) -> None:
+    shutil.copy(FILES / "langchain.db", folder / "chat.db")
+    with closing(sqlite3.connect(folder / "chat.db")) as database:
+        database.execute("UPDATE message_store SET message = '{'")
+        database.commit()
+    refused = run("import", "chat.db")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "row 1: is not valid JSON" in refused.err
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_broken_line_is_named_by_its_place(run: Run, folder: Path, place: int) -> None:
+    lines = [json.dumps({"messages": OPENAI})] * 3
+    (folder / "requests.jsonl").write_text("\n".join([*lines[:place], "{broken", *lines[place:]]))
+    assert f"requests.jsonl[{place}]: is not valid JSON" in run("import", "requests.jsonl").err
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg", "postgresql+asyncpg"])
+def test_a_table_that_cannot_be_reached_is_placed(run: Run, scheme: str) -> None:
+    refused = run("import", f"{scheme}://me:s3cret@127.0.0.1:1/shop")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert 'cannot be reached: 127.0.0.1:1, database "shop": the connection was refused' in refused.err
+    assert "its address" in refused.err
+    assert "s3cret" not in refused.err
+    assert "is not an address" in run("import", f"{scheme}://me:s3cret@127.0.0.1:port/shop").err
