@@ -11,7 +11,7 @@ import click
 
 from reactor_memory.cli.invocation import Invocation, as_url
 from reactor_memory.cli.log_lines import log_to_stderr
-from reactor_memory.cli.session_names import full_id
+from reactor_memory.cli.session_names import full_id, newest_id
 
 if TYPE_CHECKING:
     from reactor_memory.features.transfer.copy import Copied, SessionCopier
@@ -36,9 +36,18 @@ ONLY_THE_STORE: dict[str, Any] = {
     metavar="ID",
     help="Only this session, with the forks of its group.",
 )
+@click.option("--last", is_flag=True, help="Only the session with the latest activity, with the forks of its group.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 @click.option("-v", "--verbose", is_flag=True, help="Log to stderr.")
-def copy(source: str, target: str, owner_id: str | None, session_id: str | None, as_json: bool, verbose: bool) -> None:
+def copy(
+    source: str,
+    target: str,
+    owner_id: str | None,
+    session_id: str | None,
+    last: bool,
+    as_json: bool,
+    verbose: bool,
+) -> None:
     """Copy sessions from one database to another: sqlite:///file.db, postgresql://host/name, or a file name.
 
     All that is stored of them arrives as it was: forks, owners, titles, pins, archived and withdrawn messages,
@@ -51,16 +60,18 @@ def copy(source: str, target: str, owner_id: str | None, session_id: str | None,
     """
     if owner_id is not None and session_id is not None:
         raise click.UsageError("give either --user or --session, not both")
+    if last and (owner_id is not None or session_id is not None):
+        raise click.UsageError("give --last without --user and --session")
     if source == target:
         raise click.UsageError("FROM_URL and TO_URL are the same database")
     log_to_stderr(verbose=verbose)
-    copied = anyio.run(_copy, source, target, owner_id, session_id)
+    copied = anyio.run(_copy, source, target, owner_id, session_id, last)
     from reactor_memory.cli import tables
 
     Invocation(store=None, user_id=owner_id, as_json=as_json).show(copied, lambda: tables.copied(copied))
 
 
-async def _copy(source: str, target: str, owner_id: str | None, session_id: str | None) -> Copied:
+async def _copy(source: str, target: str, owner_id: str | None, session_id: str | None, last: bool) -> Copied:
     from reactor_memory.features.transfer.copy import SessionCopier
     from reactor_memory.wiring.own_parts import system_clock
     from reactor_memory.wiring.settings import Settings
@@ -69,6 +80,8 @@ async def _copy(source: str, target: str, owner_id: str | None, session_id: str 
     async with _opened(source, creates=False) as sessions, _opened(target, creates=True) as destination:
         databases = sessions.needed_database(), destination.needed_database()
         copier = SessionCopier(*databases, clock=clock, owner_id=owner_id)
+        if last:
+            return await _copy_group(copier, await newest_id(sessions.overview()))
         if session_id is None:
             return await _copy_all(copier)
         return await _copy_group(copier, await full_id(sessions.overview(), session_id, user_id=owner_id))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.overview.overview import Overview
     from reactor_memory.memory import Memory
     from reactor_memory.models import Session
+    from reactor_memory.models.session_pages import SessionPage
 
 LAST = "--last"
 SHOWN_MATCHES = 5
@@ -89,9 +90,17 @@ async def _beginning(
 async def last_id(memory: Memory, user_id: str | None) -> str:
     """The session with the latest activity: of the user, or without one of everybody."""
     if user_id is None and memory.container.in_database() == "on":
-        page = await memory.overview.sessions(limit=1)
-    else:
-        page = await memory.list_sessions(user_id=user_id, limit=1)
+        return await newest_id(memory.overview)
+    page = await memory.list_sessions(user_id=user_id, limit=1)
+    return _first_id(page, f"{LAST}: {user_id} has none")
+
+
+async def newest_id(overview: Overview) -> str:
+    """The session with the latest activity, of everybody."""
+    return _first_id(await overview.sessions(limit=1), f"{LAST}: there is no session yet")
+
+
+def _first_id(page: SessionPage, problem: str) -> str:
     if not page.sessions:
-        raise click.UsageError(f"{LAST}: there is no session yet" if user_id is None else f"{LAST}: {user_id} has none")
+        raise click.UsageError(problem)
     return page.sessions[0].session_id

@@ -157,6 +157,13 @@ def test_copies_take_the_beginning_too(run: Run, some: None) -> None:
     assert [each["session_id"] for each in run("sessions", "--store", "copy.db", "--json").json["sessions"]] == [FOX]
 
 
+def test_copies_take_the_last_one_too(run: Run, some: None) -> None:
+    assert run("copy", "reactor-memory.db", "copy.db", "--last").code == 0
+    newest = run("sessions", "--json").json["sessions"][0]["session_id"]
+    assert [each["session_id"] for each in run("sessions", "--store", "copy.db", "--json").json["sessions"]] == [newest]
+    assert "--last without" in run("copy", "reactor-memory.db", "copy.db", "--last", "--session", "3f2a").err
+
+
 def test_ids_stay_whole_in_tables(run: Run, some: None, monkeypatch: pytest.MonkeyPatch) -> None:
     run("fork", "3f2a", "--at", "2")
     for columns in ("80", "100", "72"):
