@@ -338,8 +338,12 @@ def check_place(path: Path) -> None:
     """Raises `StoreUnavailableError` where no file can be made."""
     if path.is_dir():
         raise StoreUnavailableError(f"store: {path} is a folder; name a file in it")
+    if path.parent.exists() and not path.parent.is_dir():
+        raise StoreUnavailableError(f"store: {path.parent} is a file, no folder; name another file")
     if not path.parent.is_dir():
         raise StoreUnavailableError(f"store: the folder {path.parent} does not exist; make it, or name another file")
+    if not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise StoreUnavailableError(f"store: the folder {path.parent} cannot be written; allow it, or name another")
 
 
 def _created(path: Path, mode: int) -> str:

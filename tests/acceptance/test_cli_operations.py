@@ -77,13 +77,26 @@ def test_a_place_where_no_file_can_be_is_a_problem(run: Run, folder: Path) -> No
     for place, problem in (
         ("none/x.db", "the folder none does not exist; make it, or name another file"),
         (".", ". is a folder; name a file in it"),
+        (f"{__file__}/x.db", f"{__file__} is a file, no folder; name another file"),
     ):
         examined = run("doctor", "--store", place)
         assert examined.code == 1
-        assert f"problem: store: {problem}" in examined.out
+        assert f"problem: store: {problem}" in " ".join(examined.out.split())
         for command in (["show", "s"], ["chat", "s"], ["studio"], ["sessions"]):
             assert run(*command, "--store", place) == (2, "", f"error: store: {problem}\n"), command
     assert not list(folder.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_a_problem(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "locked").mkdir()
+
+    def may_write(path: Path, mode: int) -> bool:  # root may everywhere
+        return path.name != "locked"
+
+    monkeypatch.setattr("os.access", may_write)
+    examined = run("doctor", "--store", "locked/x.db")
+    assert examined.code == 1
+    assert "problem: store: the folder locked cannot be written; allow it, or name another" in examined.out
 
 
 def test_what_was_selected_is_shown_with_the_reason(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
