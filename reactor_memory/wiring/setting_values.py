@@ -35,6 +35,8 @@ _USERINFO = re.compile(r"(://[^/?#:@]*:).*", re.DOTALL)
 _QUERY_VALUE = re.compile(r"([?&](?=[^=&?]*(?:password|secret|token|key))[^=&?]*+=)[^&#]*", re.IGNORECASE)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _WEB_URL = re.compile(r"https?://[^/\s]", re.IGNORECASE)
+_LLM = re.compile(r"(?<=[._])llm$")
+"""Another word for a model."""
 _FILE_MODE = re.compile(r"0?6[0246]{2}")
 _MORE_THAN_ADDRESS = re.compile(r"[?#]|://[^/]*@")
 
@@ -207,7 +209,7 @@ def suggestion(key: str, known: Iterable[str]) -> str:
 
 
 def _plain(key: str) -> str:
-    return key.lower().removeprefix("reactor_memory_").replace("__", ".")
+    return _LLM.sub("model", key.lower().removeprefix("reactor_memory_").replace("__", "."))
 
 
 def _meant(key: str, known: list[str]) -> list[str]:

@@ -326,6 +326,8 @@ def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, objec
         ("llm.model", {"models.NAME.model"}),
         ("llm_model", {"models.NAME.model"}),
         ("summary.llm_model", {"models.NAME.model"}),
+        ("summary.llm", {"models.NAME.model"}),
+        ("chat_llm", {"models.NAME.model"}),
         ("openai.model", {"models.NAME.model"}),
         ("api_key", {"models.NAME.api_key"}),
         ("search.dimensions", {"models.NAME.dimensions"}),
