@@ -361,7 +361,10 @@ def url_of(store: str | PathLike[str]) -> str:
         raise InvalidInputError("store", "has something behind memory://, which takes nothing: write memory://")
     if "://" in given:
         return given
-    return f"sqlite:///{quote(expanduser(given))}"  # noqa: PTH111 (a Path would not leave the rest as it is)
+    try:
+        return f"sqlite:///{quote(expanduser(given))}"  # noqa: PTH111 (a Path would not leave the rest as it is)
+    except UnicodeEncodeError:
+        raise InvalidInputError("store", "is a path that is not UTF-8; set LC_ALL=C.UTF-8, or name another") from None
 
 
 class _Opening(AbstractAsyncContextManager[Memory]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -31,7 +32,8 @@ class Screen:
     def __init__(self) -> None:
         self.is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
         if reconfigure := getattr(sys.stdin, "reconfigure", None):
-            reconfigure(errors="replace")  # a line that is no text is no reason to end
+            is_ascii = codecs.lookup(sys.stdin.encoding).name == "ascii"  # what is more than that is UTF-8
+            reconfigure(encoding="utf-8" if is_ascii else None, errors="replace")
         if self.is_interactive:
             _edit_lines()
 

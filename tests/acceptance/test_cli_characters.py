@@ -161,3 +161,16 @@ def test_redirected_processes_print_too(folder: Path, variables: dict[str, str])
         )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"A long conversation" in (folder / "printed").read_bytes()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "us-ascii", "utf-8"])
+def test_what_is_said_in_ascii_is_stored_whole(run: Run, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXTS[0].encode()), encoding=encoding))
+    assert run("chat", "s").code == 0
+    assert run("show", "s", "--json").json["messages"][0]["content"] == TEXTS[0]
+
+
+def test_a_store_whose_name_is_no_text_is_refused(run: Run) -> None:
+    for store in ("\udcff.db", "sqlite:///\udcff.db"):
+        refused = run("sessions", "--store", store)
+        assert (refused.code, refused.err.count("\n")) == (2, 1), store
