@@ -13,7 +13,7 @@ from reactor_memory.features.facts.merge import fold, fold_into, refold
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models.ledger import Form
+from reactor_memory.models.block_lines import Form
 
 
 def test_count(benchmark: BenchmarkFixture) -> None:
