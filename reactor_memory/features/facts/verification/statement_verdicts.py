@@ -171,21 +171,16 @@ def _thing(text: str, language: str) -> tuple[Mark, ...]:
 
 
 def _clauses(cited: str, language: str) -> Iterator[tuple[int, int, bool]]:
-    """Where the pieces of a sentence stand, and whether a conjunction leads in to them. One that is a part of a limit
-    ("but for", "es sei denn") ends no piece.
+    """Where the pieces of a sentence stand, and whether a conjunction leads in to them. One that begins a limit ("but
+    for") ends no piece.
     """
     start, is_led_in = 0, False
     for match in _BREAK.finditer(cited):
-        if match["word"] and _is_of_limit(cited, match.start("word"), match.end(), language):
+        if match["word"] and [mark.kind for mark in read(cited[match.start("word") :], language)[:1]] == ["limit"]:
             continue
         yield start, match.start(), is_led_in
         start, is_led_in = match.end(), bool(match["word"] or match["run"])
     yield start, len(cited), is_led_in
-
-
-def _is_of_limit(cited: str, start: int, end: int, language: str) -> bool:
-    beside = (*read(cited[:end], language)[-1:], *read(cited[start:], language)[:1])
-    return any(mark.kind == "limit" for mark in beside)
 
 
 def _scope(
