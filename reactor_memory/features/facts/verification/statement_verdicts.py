@@ -145,7 +145,7 @@ def judge(statement: Statement, cited: str, language: str | None = None) -> Verd
 
 def _reading(statement: Statement, cited: str, language: str) -> _Reading:
     start, stop = statement.start, statement.stop
-    clauses = list(_clauses(cited, language))
+    clauses = list(_clauses(cited))
     begin, end = _scope(cited, clauses, (start, stop), language)
     opening = [mark for a, b, _ in clauses if b <= begin or a >= end for mark in _opens(read(cited[a:b], language))]
     scope = (*read(cited[begin:start], language), *read(cited[stop:end], language))
@@ -170,14 +170,10 @@ def _thing(text: str, language: str) -> tuple[Mark, ...]:
     return read(f"x {text}", language)[1:]
 
 
-def _clauses(cited: str, language: str) -> Iterator[tuple[int, int, bool]]:
-    """Where the pieces of a sentence stand, and whether a conjunction leads in to them. One that begins a limit ("but
-    for") ends no piece.
-    """
+def _clauses(cited: str) -> Iterator[tuple[int, int, bool]]:
+    """Where the pieces of a sentence stand, and whether a conjunction leads in to them."""
     start, is_led_in = 0, False
     for match in _BREAK.finditer(cited):
-        if match["word"] and [mark.kind for mark in read(cited[match.start("word") :], language)[:1]] == ["limit"]:
-            continue
         yield start, match.start(), is_led_in
         start, is_led_in = match.end(), bool(match["word"] or match["run"])
     yield start, len(cited), is_led_in
