@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -76,8 +74,7 @@ class Extractor:
             if answer is None:
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, known=told)
-            prove = _found if summarizer.name == self._fallback.name else partial(_proven, known=told)
-            extraction = await anyio.to_thread.run_sync(prove, answer, read)
+            extraction = await anyio.to_thread.run_sync(_proven, answer, read)
         return Extracted(
             extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
         )
@@ -101,24 +98,10 @@ class Extractor:
             return None
 
 
-def _found(answer: Extraction, messages: Sequence[Message]) -> Extraction:
-    """What the offline reader found: it states nothing of its own."""
+def _proven(answer: Extraction, messages: Sequence[Message]) -> Extraction:
     return msgspec.structs.replace(
         answer,
         facts=verify_facts(answer.facts, messages),
         narrative=verify_narrative(answer.narrative, messages),
         headline=verify_narrative(answer.headline, messages),
-    )
-
-
-def _proven(answer: Extraction, messages: Sequence[Message], *, known: Known) -> Extraction:
-    """What the messages leave standing of a model's answer. The rules are imported where there is one to judge."""
-    package = "reactor_memory.features.facts.verification"
-    narrative = import_module(f"{package}.narrative_proof")
-    words = known.words()
-    return msgspec.structs.replace(
-        answer,
-        facts=import_module(f"{package}.proof").proven(verify_facts(answer.facts, messages), messages, words),
-        narrative=narrative.proven_narrative(answer.narrative, messages, words),
-        headline=narrative.proven_narrative(answer.headline, messages, words),
     )
