@@ -225,8 +225,6 @@ def _check_structured(message: Message, limits: MessageLimits, field: str) -> No
 
 
 def _check_given(field: str, message: Message, limits: MessageLimits) -> None:
-    from reactor_memory.forms.exchanges import as_given
-
     given = message.given
     if type(given) is not Given or given.form not in _FORMS:
         raise InvalidMessageError(field, f"must be a Given in the form of one of {', '.join(sorted(_FORMS))}")
@@ -235,15 +233,20 @@ def _check_given(field: str, message: Message, limits: MessageLimits) -> None:
     except (TypeError, ValueError, RecursionError):
         raise InvalidMessageError(field, "must hold JSON values") from None
     _check_limit(field, size, limits.max_parts_bytes, "bytes", "max_parts_bytes")
-    ids = [call.id for call in message.tool_calls]
-    try:
-        written = message.blocks and as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-        written = ""
-    if written and not isinstance(written, list if given.form == "openai_responses" else dict):
-        written = ""
-    if written == "":
+    if not _fits(message, given):
         raise InvalidMessageError(field, "does not fit the message; leave it out")
+
+
+def _fits(message: Message, given: Given) -> bool:
+    """Whether the message has the pieces of which the form of its provider is filled."""
+    from reactor_memory.forms.exchanges import in_own_form
+
+    try:
+        written = in_own_form(message) if message.blocks else None
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return False
+    is_form = isinstance(written, list if given.form == "openai_responses" else dict)
+    return is_form or (not written and written != "")
 
 
 def check_metadata(field: str, value: object, limits: MessageLimits) -> None:

@@ -85,6 +85,13 @@ def as_given(message: Message, form: str, *, ids: Sequence[str] = (), result_id:
     return [written] if form == "openai_responses" and isinstance(written, dict) else written
 
 
+def in_own_form(message: Message) -> Any:
+    """What the provider of the message gave, with the ids that the message has."""
+    given = message.given
+    ids = [call.id for call in message.tool_calls]
+    return None if given is None else as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
+
+
 def exchanges(
     messages: Sequence[Message], form: str, *, not_in_ids: re.Pattern[str] | None = None
 ) -> Iterator[Exchange]:

@@ -45,8 +45,7 @@ def _says_the_same(message: Message, read: Callable[[Sequence[tuple[str, Any]]],
     given = message.given
     if given is None or given.frame is None:
         return given is None or message.role in ("user", "assistant")
-    ids = [call.id for call in message.tool_calls]
-    written = exchanges.as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
+    written = exchanges.in_own_form(message)
     items = written if given.form == "openai_responses" else [written]
     (again,) = read([("given", item) for item in items])
     return _said(again) == _said(message)

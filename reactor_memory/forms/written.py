@@ -16,8 +16,7 @@ def unless_plain(message: Message) -> Message:
     given = message.given
     if given is None or given.frame is None:
         return message
-    ids = [call.id for call in message.tool_calls]
-    first = exchanges.as_given(message, given.form, ids=ids, result_id=message.tool_call_id)
+    first = exchanges.in_own_form(message)
     bare = msgspec.structs.replace(message, given=None)
     is_plain = frames.JOINED not in given.frame and first == _from_fields(bare, given.form)
     return bare if is_plain else message
