@@ -17,7 +17,7 @@ from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter, characters_of, in_thread_if_long
-from reactor_memory.core.context.standing import interrupted, readable_by, with_remark, with_standing
+from reactor_memory.core.context.standing import interrupted, readable_by, with_damage, with_standing
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.planning import LoadingOptions, Planner, tell_damage
@@ -149,7 +149,7 @@ class ContextLoader:
             await self._keep(request, plan.layout)
         draft = readable_by(request.reader_id, with_standing(plan.draft, rows))
         for part in rows.damaged:
-            draft = with_remark(draft, part)
+            draft = with_damage(draft, part)
         is_cut = self._planner.is_cut(draft, limits, current_tokens)
         draft = interrupted(draft, rows.session, bool(request.current))
         return _Drafted(rows, brought, draft, is_cut, plan.layout is not None)
@@ -241,4 +241,4 @@ async def _answer(source: Source, draft: Draft, asked: Asked) -> Draft:
         return await source.for_question(draft, asked)
     except DAMAGE as damage:
         tell_damage(asked.session.session_id, source.name, damage)
-        return with_remark(draft, source.name)
+        return with_damage(draft, source.name)

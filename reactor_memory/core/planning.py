@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.blocks import Block, Verbatim
 from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter
-from reactor_memory.core.context.standing import standing_messages, with_remark
+from reactor_memory.core.context.standing import standing_messages, with_damage
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.sources import Brought, Source
@@ -120,7 +120,7 @@ class Planner:
             self._background.messages_saved(request.session_id, rows.session.last_seq)
         brought = await self._brought(request, rows)
         plan = self.decide(request, limits, rows, brought, current_tokens, "failed")
-        return Planned(rows, brought, replace(plan, draft=with_remark(plan.draft, "memory"), layout=None))
+        return Planned(rows, brought, replace(plan, draft=with_damage(plan.draft, "memory"), layout=None))
 
     async def _plan(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery

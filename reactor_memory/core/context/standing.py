@@ -45,7 +45,8 @@ def interrupted(draft: Draft, session: Session | None, has_current: bool) -> Dra
     return draft if window is draft.window else replace(draft, window=tuple(window))
 
 
-def with_remark(draft: Draft, part: str) -> Draft:
+def with_damage(draft: Draft, part: str) -> Draft:
+    """The draft with a remark on a derived part that could not be read."""
     return replace(draft, remarks=(*draft.remarks, f"damaged, left out and made again: {part}"))
 
 

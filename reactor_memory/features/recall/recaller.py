@@ -20,6 +20,7 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
+from reactor_memory.core.context.standing import with_damage
 from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.features.recall.choice import (
     CLIFF,
@@ -73,7 +74,6 @@ are left out of what it finds.
 """
 
 BY_QUERY = "recall: brought back for the query"
-DAMAGED = "damaged, left out and made again: recall index"
 
 
 class RecallOptions(Value, frozen=True, kw_only=True):
@@ -334,7 +334,7 @@ def tellable(lines: Sequence[BlockLine], withheld: Withheld) -> tuple[BlockLine,
 
 
 def _told_of(findings: IndexAnswer, draft: Draft) -> Draft:
-    return with_remark(draft, DAMAGED) if findings.is_damaged else draft
+    return with_damage(draft, "recall index") if findings.is_damaged else draft
 
 
 def with_remark(draft: Draft, remark: str) -> Draft:
