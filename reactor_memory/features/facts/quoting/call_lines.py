@@ -251,15 +251,15 @@ def _line(
         more = f" ({more})" if results or end else f"{RESULT}{more}"
     made = row.call.record
     return CallLine(
-        _clamped(unforged(text + end)),
-        row.facts,
-        made.seq,
-        row.call.weight,
-        title,
-        f" {unforged(more.strip())}" if more else "",
-        row.details,
-        " ".join([*(part.value for part in (*row.given, *row.made)), row.said, *after]),
-        made.role == "act" and not made.lines,
+        text=_clamped(unforged(text + end)),
+        facts=row.facts,
+        seq=made.seq,
+        weight=row.call.weight,
+        title=title,
+        more=f" {unforged(more.strip())}" if more else "",
+        details=row.details,
+        values=" ".join([*(part.value for part in (*row.given, *row.made)), row.said, *after]),
+        is_record=made.role == "act" and not made.lines,
     )
 
 

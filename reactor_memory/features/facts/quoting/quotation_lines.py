@@ -196,22 +196,25 @@ def _day(day: date, newest: int) -> str:
 def kept_longer(lines: Sequence[BlockLine], shown: Iterable[BlockLine]) -> Sequence[BlockLine]:
     """The lines, those worth more that are shown already: they stay unless others say much more."""
     known = {line.text for line in shown}
-    after = (*lines[1:], None)
+    texts = [line.text for line in lines]
+    whole = [text + after * _goes_on(after) for text, after in zip(texts, (*texts[1:], ""), strict=True)]
     stays = [
-        line.text in known or (next_ is not None and next_.text.startswith(" ") and line.text + next_.text in known)
-        for line, next_ in zip(lines, after, strict=True)
+        whole[place - 1] in known if _goes_on(text) else not known.isdisjoint((text, whole[place]))
+        for place, text in enumerate(texts)
     ]
-    for place, line in enumerate(lines):
-        if line.text.startswith(" "):
-            stays[place] = lines[place - 1].text + line.text in known
     return [replace(line, value=line.value * STAYS) if stay else line for line, stay in zip(lines, stays, strict=True)]
 
 
+def _goes_on(text: str) -> bool:
+    """Whether a line goes on behind the one before it."""
+    return text.startswith(" ")
+
+
 def joined(lines: Sequence[BlockLine]) -> list[BlockLine]:
-    """The lines, each with those that go on behind it: they begin with a blank."""
+    """The lines, each with those that go on behind it."""
     found: list[BlockLine] = []
     for line in lines:
-        if line.text.startswith(" ") and found:
+        if _goes_on(line.text) and found:
             before = found[-1]
             seqs = tuple(sorted({*before.source_seqs, *line.source_seqs}))
             found[-1] = replace(
