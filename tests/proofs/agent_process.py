@@ -21,6 +21,7 @@ from reactor_memory import Container, ConversationManager, Message, ToolCall, op
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 from tests.acceptance.scenes import extract, settings, talk
+from tests.proofs.dying_processes import say
 
 USER = "alice"
 SHARED = "shared"
@@ -70,10 +71,6 @@ def memory(url: str, calls: Path | None = None, *, background: bool = True):
         container.summarizer.override(providers.Object(CountingSummarizer(calls)))
 
     return open_container(settings(url, background={**BACKGROUND, "enabled": background}), configure=configure)
-
-
-def say(*words: object) -> None:
-    print(*words, flush=True)
 
 
 async def save(manager: ConversationManager, session_id: str, number: int, key: str) -> None:

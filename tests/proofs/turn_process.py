@@ -8,11 +8,8 @@ and dies: after it was told that a step is stored, or a moment later, while the 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
 import sys
-from typing import NoReturn
 
 import anyio
 
@@ -20,19 +17,11 @@ from reactor_memory import Memory, Message, ToolCall, open_memory
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from tests.acceptance.scenes import USER, settings
+from tests.proofs.dying_processes import die, each_killed, say
 from tests.proofs.provider_rules import provider_problems
 
 QUESTION = "Which of the three hundred pages names the boiler?"
 BUDGET = 3000
-
-
-def say(*words: object) -> None:
-    print(*words, flush=True)
-
-
-def die() -> NoReturn:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError
 
 
 def call(number: int) -> Message:
@@ -76,16 +65,5 @@ async def go_on(url: str, number: int, chance: random.Random) -> None:
             die()
 
 
-def main(url: str, kills: int) -> None:
-    for number in range(kills):
-        child = os.fork()
-        if not child:
-            asyncio.run(go_on(url, number, random.Random(number)))
-            os._exit(1)
-        _, status = os.waitpid(child, 0)
-        if os.WTERMSIG(status) != signal.SIGKILL:
-            say("bad", f"process {number} ended by itself")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    each_killed(int(sys.argv[2]), lambda number: go_on(sys.argv[1], number, random.Random(number)))

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import signal
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 from agents import Agent, ModelResponse, RunConfig, Runner, Usage, function_tool
 
@@ -21,18 +19,10 @@ from reactor_memory import open_memory
 from reactor_memory.adapters.openai_agents import ReactorMemorySession
 from tests.acceptance.scenes import USER, settings
 from tests.adapters.openai_agents.scripted import ScriptedModel, calls, thinks
+from tests.proofs.dying_processes import die, each_killed, say
 
 STEPS = 3
 BUDGET = 4000
-
-
-def say(*words: object) -> None:
-    print(*words, flush=True)
-
-
-def die() -> NoReturn:
-    os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError
 
 
 def problems(items: list[dict[str, Any]]) -> list[str]:
@@ -86,16 +76,5 @@ async def run(url: str, number: int) -> None:
         await Runner.run(agent, f"go on {number}", session=session, run_config=RunConfig(tracing_disabled=True))
 
 
-def main(url: str, kills: int) -> None:
-    for number in range(kills):
-        child = os.fork()
-        if not child:
-            asyncio.run(run(url, number))
-            os._exit(1)
-        _, status = os.waitpid(child, 0)
-        if os.WTERMSIG(status) != signal.SIGKILL:
-            say("bad", f"process {number} ended by itself")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    each_killed(int(sys.argv[2]), lambda number: run(sys.argv[1], number))
