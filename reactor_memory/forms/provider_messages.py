@@ -67,7 +67,7 @@ def checked_given(where: str, message: Message) -> Message:
 
 
 def no_message(where: str, item: object, *, also: str = "") -> InvalidMessageError:
-    """The refusal of what is no message in any form. `also`: what else would be right in this place."""
+    """The error for an item in no known form. `also` names what else could stand in its place."""
     return InvalidMessageError(where, f"is a {type(item).__name__}, {_MUST_BE}{also}{misuse(item)}")
 
 

@@ -139,9 +139,7 @@ def _output(where: str, item: JsonObject, kind: str) -> Message:
     of_text = next((name for name in _ANSWERED_WITH if name in item), "output")
     output: Any = item.get(of_text)
     taken = [key, of_text]
-    frame: JsonObject = (
-        {key: result_id(call_id)} if item.get(key) else {name: item[name] for name in [key] if key in item}
-    )
+    frame: JsonObject = {key: result_id(call_id) if item[key] else item[key]} if key in item else {}
     if isinstance(output, str) or (isinstance(output, list) and kind in _TEXT_OUTPUTS):
         frame[of_text] = content.of(f"{where}.{of_text}", cast("object", output))
     elif isinstance(output, dict):

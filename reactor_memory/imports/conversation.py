@@ -70,7 +70,7 @@ def reading(where: str, expected: str) -> Generator[None]:
 
 
 def microseconds_in(field: str, seconds: float) -> int:
-    """Raises `FormError` for what is no time that a calendar has."""
+    """Raises `FormError` for a time outside the years 1 to 9999."""
     try:
         return microseconds_of(_EPOCH + timedelta(seconds=seconds))
     except (OverflowError, ValueError):

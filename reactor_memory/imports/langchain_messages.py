@@ -42,7 +42,7 @@ def is_of_langchain(item: object) -> bool:
 
 
 def in_form_of_openai(item: JsonObject) -> JsonObject:
-    """Raises `FormError` for what is no message."""
+    """Raises `FormError` for an item that is not a message."""
     kind = _kind_of(item)
     if kind in _ORDERS:
         raise FormError("is a RemoveMessage: an order, and no message")

@@ -26,7 +26,7 @@ APART = (
     "evaluation",
     "testing",
 )
-"""What is no part of the library."""
+"""Packages beside the library."""
 
 
 def lines_by_room() -> Counter[str]:

@@ -141,8 +141,8 @@ class CreateAgentMessagesRequest(Request, frozen=True, kw_only=True):
 
 
 class _Said(Answer, frozen=True, kw_only=True):
-    """What every message tells. `parts` are what is no text and no call. `outcome` is what the protocol says of a
-    result. Agents also get `given`: what the provider gave, as this library keeps it.
+    """The fields of every message. `parts`: content that is neither text nor a tool call. `outcome`: whether a tool
+    result succeeded, by the flags of its provider. `given`, for agents only: the form in which its provider gave it.
     """
 
     conversation_id: str
