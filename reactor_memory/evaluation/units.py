@@ -1,14 +1,16 @@
-"""What a reader of a context takes in at once: a line of a memory block, or elsewhere a whole message."""
+"""What a reader of a context takes in at once: a line of a memory block, a passage that came back, or elsewhere a whole
+message, that of a tool with the call that it answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from reactor_memory.core.context.context import Context
-from reactor_memory.models import JsonObject, Message
+from reactor_memory.models import JsonObject, Message, ToolCall
+from reactor_memory.models.turns import find_pairs
 
 MAX_LINE_CHARACTERS = 400
 """A longer line of a memory block is no unit: everything in one line would always be found."""
@@ -16,7 +18,7 @@ MAX_LINE_CHARACTERS = 400
 
 class Unit(NamedTuple):
     """What a reader takes in at once. `columns` are the names of its parts in a header above it; `is_line`: it is a
-    line of memory, elsewhere a whole message.
+    line of memory, elsewhere a whole message or a passage of one.
     """
 
     text: str
@@ -25,12 +27,18 @@ class Unit(NamedTuple):
 
 
 def units_of(context: Context) -> Iterator[Unit]:
-    """The units of a context in its order: the lines of memory, and the messages but for the one to come."""
-    for message, part in zip(context.messages, context.report.parts, strict=True):
-        if part in context.report.blocks:
+    """The units of a context in its order: the lines of memory, the messages but for the one to come, and what of them
+    came back, each passage by itself.
+    """
+    report, read = context.report, message_units(context.messages)
+    behind = {frame.part for frame in report.frames if frame.place == "last"}
+    for message, text, part in zip(context.messages, read, report.parts, strict=True):
+        if part in behind:
+            yield from (Unit(line, is_line=False) for line in message.content.split("\n"))
+        elif part in report.blocks:
             yield from lines_as_units(message.content.split("\n"))
         elif part != "current":
-            yield Unit(message_unit(message), is_line=False)
+            yield Unit(text, is_line=False)
 
 
 def lines_as_units(lines: Iterable[str]) -> Iterator[Unit]:
@@ -59,17 +67,39 @@ def context_units(context: Context) -> tuple[str, ...]:
     return tuple(unit.text for unit in units_of(context))
 
 
+def message_units(messages: Sequence[Message]) -> list[str]:
+    """The text of each message as it is read among the others: a result below the call that it answers."""
+    read = [message_unit(message) for message in messages]
+    for pair in find_pairs(messages):
+        calls = {call.id: call for call in messages[pair.call].tool_calls}
+        for index in pair.results:
+            call = calls[messages[index].tool_call_id or ""]
+            read[index] = f"{_call_text(call)}\n{read[index]}"
+    return read
+
+
 def message_unit(message: Message) -> str:
-    """The text of a message and its tool calls as JSON."""
-    if not message.tool_calls:
-        return message.content
-    calls = [{"name": call.name, "arguments": call.arguments} for call in message.tool_calls]
-    return f"{message.content}\n{msgspec.json.encode(calls).decode()}"
+    """The text of a message by itself, with the name of who speaks and its tool calls."""
+    name = [message.name] if message.name and message.role == "user" else []
+    return "\n".join([*name, message.content, *map(_call_text, message.tool_calls)])
+
+
+def _call_text(call: ToolCall) -> str:
+    """The call with its arguments in the spacing that models and probes use, which `msgspec` leaves out."""
+    arguments = call.arguments
+    return f"{call.name} {arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)}"
 
 
 def request_units(request: Iterable[JsonObject]) -> tuple[str, ...]:
-    """The messages of a request to a provider as units: every string in a message, one below the other."""
-    return tuple("\n".join(_strings(message)) for message in request)
+    """The messages of a request in the form of OpenAI as units: every string in a message, one below the other, a
+    result below its call.
+    """
+    units: list[str] = []
+    calls: dict[object, JsonObject] = {}
+    for message in request:
+        calls |= {call.get("id"): call for call in message.get("tool_calls") or ()}
+        units.append("\n".join(_strings([calls.get(message.get("tool_call_id")), message])))
+    return tuple(units)
 
 
 def _strings(value: object) -> Iterable[str]:

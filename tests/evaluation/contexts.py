@@ -15,7 +15,10 @@ class WordCounter:
         return len(text.split())
 
 
-BLOCKS = ("facts", "narrative")
+FRAMES = (
+    *(Frame(part=part, header="") for part in ("facts", "narrative")),
+    Frame(part="recalled", header="", place="last"),
+)
 
 
 def context_of(*parts: tuple[Part, Message]) -> Context:
@@ -29,6 +32,6 @@ def context_of(*parts: tuple[Part, Message]) -> Context:
         parts=tuple(part for part, _ in parts),
         offered={},
         kept=(),
-        frames=tuple([Frame(part=part, header="") for part in BLOCKS]),
+        frames=FRAMES,
     )
     return Context(messages=[message for _, message in parts], report=report)

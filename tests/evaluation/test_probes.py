@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from reactor_memory.cli.demo_run import refuted
+from reactor_memory.evaluation.attribution import is_attributable
 from reactor_memory.evaluation.probes import (
     Probe,
     evidence_share,
     find,
     shows_stale,
 )
-from reactor_memory.evaluation.units import context_units, message_unit, request_units
+from reactor_memory.evaluation.units import context_units, message_unit, message_units, request_units, units_of
 from reactor_memory.models import Message, ToolCall
 from tests.evaluation.contexts import context_of
 from tests.scenes.tables import each_row
@@ -101,8 +104,16 @@ def test_lines_of_block_are_not_read_together_and_messages_neither() -> None:
     assert find(LATTE, context_units(turn)) is None
 
 
-def test_a_recalled_message_is_a_unit_as_a_whole() -> None:
-    assert find(LATTE, context_units(context_of(("recalled", Message.user("order 13087:\nLatte"))))) == 0
+def test_each_passage_that_came_back_is_a_unit_however_long() -> None:
+    long = f"[#3] order 13087: {'x ' * 400}a Latte"
+    assert find(LATTE, context_units(context_of(("recalled", Message.system(f"Recalled:\n{long}"))))) == 1
+    apart = "[#3] order 13087\n[#9] a Latte"
+    assert find(LATTE, context_units(context_of(("recalled", Message.system(apart))))) is None
+
+
+def test_a_passage_says_in_words_what_it_is_about() -> None:
+    shown = context_of(("recalled", Message.system("[#3] order 13087; 2; 3; Latte; Mocha")))
+    assert is_attributable(LATTE, units_of(shown))
 
 
 def test_names_and_the_text_of_calls_are_searched_as_json() -> None:
@@ -142,6 +153,63 @@ def test_the_message_to_come_is_no_unit() -> None:
 def test_the_calls_of_a_message_belong_to_its_unit() -> None:
     call = ToolCall(id="c1", name="add", arguments={"drink": "Latte", "order": "13087"})
     assert find(LATTE, [message_unit(Message.assistant(tool_calls=[call]))]) == 0
+
+
+ADD = ToolCall(id="c1", name="add", arguments={"order": "13087"})
+OTHER = ToolCall(id="c2", name="add", arguments={"order": "2"})
+
+
+@each_row(
+    ("said", "at"),
+    [
+        ([Message.assistant(tool_calls=[ADD]), Message.tool("Latte", tool_call_id="c1")], 1),
+        ([Message.assistant(tool_calls=[ADD]), Message.tool("", tool_call_id="c1"), Message.assistant("Latte")], None),
+        ([Message.assistant(tool_calls=[OTHER, ADD]), Message.tool("Latte", tool_call_id="c2")], None),
+        (
+            [
+                Message.assistant(tool_calls=[OTHER, ADD]),
+                Message.tool("Mocha", tool_call_id="c2"),
+                Message.tool("Latte", tool_call_id="c1"),
+            ],
+            2,
+        ),
+        ([Message.assistant(tool_calls=[ADD]), Message.user("x"), Message.tool("Latte", tool_call_id="c1")], None),
+        (
+            [
+                *(Message.assistant(tool_calls=[ADD]), Message.tool("", tool_call_id="c1"), Message.user("x")),
+                *(Message.assistant(tool_calls=[replace(OTHER, id="c1")]), Message.tool("Latte", tool_call_id="c1")),
+            ],
+            None,
+        ),
+    ],
+)
+def test_a_result_is_read_with_its_own_call(said: list[Message], at: int | None) -> None:
+    assert find(LATTE, context_units(context_of(*(("window", message) for message in said)))) == at
+    assert find(LATTE, message_units(said)) == at
+
+
+def test_who_speaks_belongs_to_what_is_said() -> None:
+    probe = Probe(question="?", anchor=("Mira",), value=("Thursday",))
+    assert find(probe, [message_unit(Message.user("on Thursday", name="Mira"))]) == 0
+    assert find(probe, [message_unit(Message.tool("on Thursday", tool_call_id="1", name="Mira"))]) is None
+
+
+def test_arguments_are_spaced_as_models_write_them() -> None:
+    probe = Probe(question="?", anchor=("PU-4131",), value=('"boxes": 2',))
+    for arguments in ({"id": "PU-4131", "boxes": 2}, '{"id": "PU-4131", "boxes": 2}'):
+        assert (
+            find(
+                probe, [message_unit(Message.assistant(tool_calls=[ToolCall(id="1", name="add", arguments=arguments)]))]
+            )
+            == 0
+        )
+
+
+def test_a_result_in_a_request_is_read_with_its_call() -> None:
+    call = {"id": "c1", "function": {"name": "add", "arguments": '{"order": "13087"}'}}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": "Latte"}
+    assert find(LATTE, request_units([{"tool_calls": [call]}, answer])) == 1
+    assert find(LATTE, request_units([{"tool_calls": [call]}, answer | {"tool_call_id": "c2"}])) is None
 
 
 def test_a_request_to_a_provider_is_searched_as_a_whole() -> None:
