@@ -40,9 +40,6 @@ MESSAGES_BEFORE = 10
 MOST_LONG_MESSAGES = 16
 """A load reads on behind so many messages that are each too long for its window: some may not stand in it at all."""
 
-MOST_BEFORE_A_TURN = 500
-"""So many messages are read at most before a turn that is stored already."""
-
 
 class LoadingOptions(Value, frozen=True, kw_only=True):
     """`limits` are those of a context without an explicit budget; its `budget` is what the model takes in."""
@@ -144,11 +141,10 @@ class Planner:
         return replace(rows, messages=in_turns(rows.messages, rows.steps)) if rows.steps else rows
 
     async def _read_before(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
-        rows = await self._source.read_context(query)
+        rows = await self._source.read_context(replace(query, before_seq=request.before_seq))
         if request.before_seq is None or rows.session is None or rows.session.last_seq < request.before_seq:
             return rows
-        until, last = request.before_seq - 1, max(query.last_count, min(query.max_messages, MOST_BEFORE_A_TURN))
-        before = await self._messages.read(request.session_id, request.user_id, until=until, last=last) if until else ()
+        until = request.before_seq - 1
         layout = rows.layout if rows.layout is None or rows.layout.window_start_seq <= until else None
         ranges = [each for each in rows.session.branch if each.start_seq <= until]
         branch = tuple([replace(each, end_seq=min(each.end_seq or until, until)) for each in ranges])
@@ -156,7 +152,12 @@ class Planner:
         leading, standing = (
             tuple([each for each in kept if (each.seq or 0) <= until]) for kept in (rows.leading, rows.standing)
         )
-        return replace(rows, session=session, messages=before, layout=layout, leading=leading, standing=standing)
+        rows = replace(rows, session=session, layout=layout, leading=leading, standing=standing)
+        if all((each.seq or 0) <= until for each in rows.messages):
+            return rows
+        last = query.most_before  # a store that does not know of it
+        before = await self._messages.read(request.session_id, request.user_id, until=until, last=last) if until else ()
+        return replace(rows, messages=before, steps={})
 
     def is_cut(self, draft: Draft, limits: ContextLimits, current_tokens: int) -> bool:
         """Whether a short conversation without memory yet loses messages that a posted summary may cover."""

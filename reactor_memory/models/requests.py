@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from reactor_memory.models.ledger import RangeSummary, SummaryHead
 
 
+MOST_BEFORE_A_TURN = 500
+"""So many messages are read at most before a turn that is stored already."""
+
+
 class AppendRequest(Value, frozen=True, kw_only=True):
     """Messages to append as one batch. The messages are checked, counted and have a `message_id`.
 
@@ -52,6 +56,9 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
     the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
     there may be more than `max_tokens` allow.
+
+    With `before_seq`, the newest `most_before` messages of those before it take their place, if a store can do that:
+    who asks leaves no others in.
     """
 
     session_id: str
@@ -65,6 +72,12 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     budget: int = 0
     settings_fingerprint: str = ""
     facts: bool = False
+    before_seq: int | None = None
+
+    @property
+    def most_before(self) -> int:
+        """How many messages are read before `before_seq`."""
+        return max(self.last_count, min(self.max_messages, MOST_BEFORE_A_TURN))
 
 
 class ContextRows(Value, frozen=True, kw_only=True):

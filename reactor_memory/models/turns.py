@@ -8,7 +8,7 @@ pairs in it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -233,6 +233,7 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
 
     Where a message is missing that may have been the result, a call stays without: it was withdrawn or erased.
     """
+    there: set[int] | None = None
     last = len(messages)
     ends = [at for at in range(1, last) if messages[at].role == "user" and is_traffic(messages[at - 1])]
     if last and is_traffic(messages[-1]):
@@ -240,15 +241,12 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
     shown = list(messages)
     for end in reversed(ends):
         start = _last_exchange(messages[:end])
-        after = messages[end].seq if end < last else last_seq + 1
-        if _is_gap_free(messages[start:end], after):
+        begins, after = messages[start].seq or 0, messages[end].seq or 0 if end < last else last_seq + 1
+        there = {message.seq or 0 for message in messages} if there is None else there
+        # of a turn that ran beside others, the result may stand behind all of them
+        if there.issuperset(range(begins, after if after > begins else last_seq + 1)):
             shown[end:end] = interrupted_results(messages[start:end])
     return shown if len(shown) > last else messages
-
-
-def _is_gap_free(run: Sequence[Message], after: int | None) -> bool:
-    seqs = [*(message.seq or 0 for message in run), after or 0]
-    return seqs == list(range(seqs[0], seqs[0] + len(seqs)))
 
 
 def may_have_run_at_once(messages: Sequence[Message]) -> bool:
@@ -262,22 +260,39 @@ def may_have_run_at_once(messages: Sequence[Message]) -> bool:
 
 
 def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[Message]:
-    """The messages, oldest first, with those of each turn together. `steps`: of messages, where their turn begins.
-    A user may speak within one, too.
+    """The messages, oldest first, with those of each turn together, the turns by where they begin. `steps`: of
+    messages, where their turn begins. A user may speak within one, too.
+
+    What is left of turns that began before the first message stands in front. Results whose calls were before it, too,
+    come first of all: no call of another turn is theirs, though it has the same id.
     """
-    order: dict[int, list[Message]] = {}
     turn: list[Message] = []
-    turns = [turn]
+    turns = {0: turn}
     for message in messages:
         seq = message.seq or 0
-        of_turn = order.get(steps.get(seq, 0))
-        if of_turn is None and message.role == "user":
-            turn = order[seq] = []
-            turns.append(turn)
-        else:
-            turn = turn if of_turn is None else of_turn
+        begins = steps.get(seq, seq if message.role == "user" else None)
+        if begins is not None:
+            turn = turns.setdefault(begins, [])
         turn.append(message)
-    return [message for each in turns for message in each]
+    first = messages[0].seq or 0 if messages else 0
+    uncalled = _uncalled([turns[begins] for begins in sorted(turns) if begins < first])
+    order = [message for begins in sorted(turns) for message in turns[begins]]
+    return [*uncalled, *(each for each in order if each not in uncalled)] if uncalled else order
+
+
+def _uncalled(begun_before: Sequence[Sequence[Message]]) -> list[Message]:
+    """The results of turns without a call in them, nor in the first, of which it is not known what it is of."""
+    uncalled: list[Message] = []
+    for turn in begun_before[1:]:
+        called = {call.id for message in (*begun_before[0], *turn) for call in message.tool_calls}
+        uncalled += [each for each in turn if each.role == "tool" and each.tool_call_id not in called]
+    return uncalled
+
+
+def parted(runs: Iterable[Sequence[Message]]) -> set[int]:
+    """The places in the log at which a window may not begin, since it would have only a part of one of these runs."""
+    spans = [[message.seq or 0 for message in run] for run in runs]
+    return {seq for span in spans for seq in range(min(span) + 1, max(span) + 1)}
 
 
 def in_exchanges(messages: Sequence[Message]) -> list[Message]:

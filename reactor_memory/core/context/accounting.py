@@ -27,12 +27,12 @@ class Fate(NamedTuple):
 
 
 class CutAccount(NamedTuple):
-    """Of messages in the order of the log, `cut` is shown; `offered` are those between its ends. What was cut off in
-    front of them begins at position `begin`, and `gone` are its first and its last message.
+    """Of messages, `cut` is shown; `offered` are those between its ends. `gone` was cut off in front of them, from
+    position `begin` on.
     """
 
     begin: int
-    gone: tuple[Message, Message] | None
+    gone: Sequence[Message]
     offered: Sequence[Message]
     cut: Cut
     cost: Count
@@ -109,16 +109,8 @@ def cut_part(name: Part, messages: Sequence[Message], begin: int, cut: Cut, cost
         shown = context.window_fill.shown_messages(messages, cut)
     else:
         shown = without_orphans(offered, cut.orphans, cut.start)
-    gone = (messages[begin], _last_stored(messages, begin, cut.start)) if begin < cut.start else None
-    return FittedPart(name, shown, cut.tokens, cut.end - begin, CutAccount(begin, gone, offered, cut, cost))
-
-
-def _last_stored(messages: Sequence[Message], begin: int, end: int) -> Message:
-    """Of messages before position `end`, from one of a log on: results that nobody told stand behind the last."""
-    last = end - 1
-    while messages[last].seq is None and messages[begin].seq is not None:
-        last -= 1
-    return messages[last]
+    account = CutAccount(begin, messages[begin : cut.start], offered, cut, cost)
+    return FittedPart(name, shown, cut.tokens, cut.end - begin, account)
 
 
 def turn_part(turn: CurrentTurn, fitted: FittedTurn, cost: Count) -> FittedPart:

@@ -95,12 +95,17 @@ def _entries(part: FittedPart) -> Entries:
 
 
 def _cut_entries(part: Part, account: CutAccount) -> Entries:
-    """What was cut off at the front is one entry."""
+    """What was cut off at the front is one entry, unless it stands in another order than in the log."""
     entries: Entries = []
-    begin, gone, offered, cut, _ = account
-    if gone:
-        entries.append(("dropped", _entry(part, *gone, range(begin, cut.start), "over_budget", None)))
-    is_in_order = _is_in_log_order(offered)
+    begin, gone, offered, cut, cost = account
+    is_in_order = _is_in_log_order([*gone, *offered])
+    if gone and is_in_order:
+        ends = gone[0], _last_stored(gone)
+        entries.append(("dropped", _entry(part, *ends, range(begin, cut.start), "over_budget", None)))
+    elif gone:
+        lost = [Fate("dropped", "over_budget", cost(message)) for message in gone]
+        entries += _neighbour_runs(part, gone, lost, at=begin)
+    is_in_order = is_in_order and (not offered or (offered[0].seq is None) == (offered[-1].seq is None))
     if cut.orphans or cut.excerpts or not is_in_order:
         fates = [_cut_fate(account, index, message) for index, message in enumerate(offered, cut.start)]
         entries += (_runs if is_in_order else _neighbour_runs)(part, offered, fates, at=cut.start)
@@ -110,9 +115,14 @@ def _cut_entries(part: Part, account: CutAccount) -> Entries:
 
 
 def _is_in_log_order(messages: Sequence[Message]) -> bool:
-    """Not where turns that ran at once stand one after the other, or at the end a result that nobody told."""
+    """Not where turns that ran at once stand one after the other. Results that nobody told have no place."""
     seqs = [message.seq for message in messages if message.seq is not None]
-    return not seqs or (messages[-1].seq is not None and all(map(lt, seqs, seqs[1:])))
+    return all(map(lt, seqs, seqs[1:]))
+
+
+def _last_stored(messages: Sequence[Message]) -> Message:
+    """Results that nobody told stand behind the last message of a log."""
+    return next((each for each in reversed(messages) if each.seq is not None), messages[-1])
 
 
 def _cut_fate(account: CutAccount, index: int, message: Message) -> Fate:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from reactor_memory.models import Message
-from reactor_memory.models.turns import first_certain, units
+from reactor_memory.models.turns import first_certain, parted, units
 
 Count = Callable[[Message], int]
 """Tokens of a message, overhead included."""
@@ -22,14 +23,19 @@ class Window(NamedTuple):
 def windows(messages: Sequence[Message], *, message_count: int, longest_turn: int, count: Count) -> Iterator[Window]:
     """The windows of whole turns, the smallest first, up to the first with at least `message_count` messages.
 
-    A turn of more than `longest_turn` messages is cut between its units, so that it can be sealed while it goes on.
+    A turn of more than `longest_turn` messages is cut between its units, so that it can be sealed while it goes on. Of
+    turns that ran at once all are in a window or none, unless they are so long together. A window has all messages from
+    its first one on, in the order of the log.
     """
-    start, tokens, borders = len(messages), 0, _borders(messages)
-    for index in range(len(messages) - 1, -1, -1):
+    order, start, tokens, borders = _in_log_order(messages), len(messages), 0, _Borders(messages)
+    for place in range(len(messages) - 1, -1, -1):
+        index = order[place]
         tokens += count(messages[index])
-        if _may_begin(messages[index], start - index > longest_turn and index in borders):
-            start = index
-            yield Window(start, tokens)
+        if borders.is_turn(index) or (
+            start - place > longest_turn and borders.is_unit(index) and messages[index].role != "tool"
+        ):
+            start = place
+            yield Window(index, tokens)
             if len(messages) - start >= message_count:
                 return
 
@@ -49,28 +55,73 @@ def window_start(
     return first_certain(messages) if start is None else start
 
 
-def _may_begin(message: Message, is_border_of_a_long_turn: bool) -> bool:
-    return message.role == "user" or (is_border_of_a_long_turn and message.role != "tool")
-
-
 def newest(messages: Sequence[Message], message_count: int) -> Sequence[Message]:
     """Take-last: the newest `message_count` messages, begun at a turn border if one is among them, else between units;
     a unit of more messages is whole, or not there.
 
     Older messages may be given with them: they tell where a unit begins.
     """
-    first = max(0, len(messages) - message_count)
-    if not first and (not messages or messages[0].seq == 1):
+    first, order = max(0, len(messages) - message_count), _in_log_order(messages)
+    if not first and (not messages or messages[order[0]].seq == 1):
         return messages
-    turn = next((index for index in range(first, len(messages)) if messages[index].role == "user"), None)
+    borders = _Borders(messages)
+    turn = next((place for place in range(first, len(messages)) if borders.is_turn(order[place])), None)
     if turn is not None:
-        return messages[turn:]
-    borders = _borders(messages)
-    inside = [border for border in borders if border >= first]
-    return messages[min(inside) if inside else max(borders, default=len(messages)) :]
+        return _from(messages, order, turn)
+    places = [place for place, index in enumerate(order) if borders.is_unit(index)]
+    inside = [place for place in places if place >= first]
+    return _from(messages, order, min(inside) if inside else max(places, default=len(messages)))
 
 
-def _borders(messages: Sequence[Message]) -> set[int]:
-    """Where a unit begins for certain."""
-    first = first_certain(messages)
-    return {first + run.start for run in units(messages[first:])}
+def first_seq_of(messages: Sequence[Message], default: int) -> int:
+    """Where in the log the first of the messages stands; turns that ran at once stand one after the other here."""
+    return min([message.seq or 1 for message in messages], default=default)
+
+
+def _from(messages: Sequence[Message], order: Sequence[int], place: int) -> Sequence[Message]:
+    if isinstance(order, range):
+        return messages[place:]
+    there = set(order[place:])
+    return [message for index, message in enumerate(messages) if index in there]
+
+
+def _in_log_order(messages: Sequence[Message]) -> Sequence[int]:
+    """The positions of the messages as the log has them."""
+    if _is_in_log_order(messages):
+        return range(len(messages))
+    return sorted(range(len(messages)), key=lambda index: messages[index].seq or 0)
+
+
+def _is_in_log_order(messages: Sequence[Message]) -> bool:
+    return all((one.seq or 0) <= (next_one.seq or 0) for one, next_one in pairwise(messages))
+
+
+class _Borders:
+    """Where in the messages, which stand turn by turn, a window may begin that has all later ones of the log."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._is_in_order = _is_in_log_order(messages)
+        self._units: set[int] | None = None
+        self._in_turns = set() if self._is_in_order else parted(map(self._run, _turns(messages)))
+
+    def _run(self, run: range) -> Sequence[Message]:
+        return self._messages[run.start : run.stop]
+
+    def is_turn(self, index: int) -> bool:
+        message = self._messages[index]
+        return message.role == "user" and message.seq not in self._in_turns
+
+    def is_unit(self, index: int) -> bool:
+        """Whether units begin here, for certain."""
+        if self._units is None:
+            first = first_certain(self._messages)
+            runs = [range(first + run.start, first + run.stop) for run in units(self._messages[first:])]
+            inside: set[int] = set() if self._is_in_order else parted(map(self._run, runs))
+            self._units = {run.start for run in runs if self._messages[run.start].seq not in inside}
+        return index in self._units
+
+
+def _turns(messages: Sequence[Message]) -> list[range]:
+    starts = [index for index, message in enumerate(messages) if message.role == "user" or not index]
+    return [range(start, end) for start, end in pairwise([*starts, len(messages)])]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from reactor_memory.core.context.draft import ContextLimits, Draft, Freshness
-from reactor_memory.core.context.selection import Count, newest
+from reactor_memory.core.context.selection import Count, first_seq_of, newest
 from reactor_memory.models import Value
 from reactor_memory.models.requests import ContextRows
 
@@ -88,7 +88,7 @@ def take_last(request: PlanRequest, freshness: Freshness, *, most: int | None = 
     """The newest messages, no more than `most`, else all that were read; what lies before them is unread."""
     messages = request.rows.messages
     window = tuple(newest(messages, len(messages) if most is None else most))
-    first = window[0].seq or 1 if window else 1
+    first = first_seq_of(window, 1)
     unread = ((1, first - 1),) if first > 1 else ()
     draft = Draft(
         strategy="take_last", session_id=request.session_id, window=window, unread=unread, freshness=freshness

@@ -90,15 +90,21 @@ def _check_order(context: Context) -> Iterator[str]:
 
 
 def _is_oldest_first(context: Context, part: str) -> bool:
-    """Turns by where they begin, and each by itself: those that ran at once stand one after the other."""
+    """Turns by where they begin, and each by itself: those that ran at once stand one after the other. So does what is
+    left of several before the first user message.
+    """
     pairs = zip(context.report.parts, context.messages, strict=True)
-    shown = [(message.role == "user", message.seq) for name, message in pairs if name == part]
     turns: list[list[int]] = [[]]
-    for begins, seq in shown:
-        if begins:
+    heads: list[int] = []
+    before: Message | None = None
+    for message in [message for name, message in pairs if name == part]:
+        if message.role == "user":
             turns.append([])
-        turns[-1] += [] if seq is None else [seq]
-    heads = [turn[0] for turn in turns if turn]
+            heads.append(message.seq or 0)
+        elif not heads and _is_said(message) and not (before and before.tool_calls):
+            turns.append([])
+        turns[-1] += [] if message.seq is None else [message.seq]
+        before = message
     return all(run == sorted(run) for run in (heads, *turns))
 
 

@@ -222,8 +222,8 @@ def held(
             left_out.update(call.id for call in message.tool_calls)
         elif message.tool_calls:
             left_out.difference_update(call.id for call in message.tool_calls)
-        elif message.seq is None and message.role == "tool" and message.tool_call_id in left_out:
-            orphans.setdefault(index, "too_long")  # nobody told it: it is in no log and has no excerpt
+        elif message.role == "tool" and message.tool_call_id in left_out:
+            orphans.setdefault(index, "too_long")  # told after the window was laid out, or by nobody
         if excerpt and excerpt.tokens and index not in orphans:
             shown[index] = excerpt
         tokens = excerpt.tokens if excerpt else count(message)

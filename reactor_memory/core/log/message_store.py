@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.database.database import Database
@@ -56,8 +58,13 @@ class SqlMessageStore:
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
         if self._database.engine == "postgresql":
-            return await log.postgres_contexts.read_context(self._database, query)
-        return await self._database.read(log.operations.read_context, query)
+            rows = await log.postgres_contexts.read_context(self._database, query)
+        else:
+            rows = await self._database.read(log.operations.read_context, query)
+        if rows.session is None or query.before_seq is None or query.before_seq > rows.session.last_seq:
+            return rows
+        messages, steps = await self._database.read(log.operations.read_before, rows.session.branch, query)
+        return replace(rows, messages=messages, steps=steps)
 
     async def read_ranges(
         self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]

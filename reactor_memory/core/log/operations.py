@@ -288,9 +288,19 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     )
 
 
+def read_before(
+    branch: Sequence[BranchRange], query: ContextQuery
+) -> Steps[tuple[tuple[Message, ...], dict[int, int]]]:
+    """The newest messages before the place of the query, oldest first, and their `read_steps`."""
+    messages = yield from read_along(branch, until=(query.before_seq or 1) - 1, last=query.most_before)
+    return messages, (yield from read_steps(branch, messages))
+
+
 def read_steps(branch: Sequence[BranchRange], messages: Sequence[Message]) -> Steps[dict[int, int]]:
-    """Of messages, oldest first, where the turn begins whose steps they are; read if turns may have run at once."""
-    if not may_have_run_at_once(messages):
+    """Of messages, oldest first, where the turn begins whose steps they are; read if turns may have run at once, which
+    the messages alone do not tell where turns that began before go on among them.
+    """
+    if not messages or (messages[0].seq == 1 and not may_have_run_at_once(messages)):
         return {}
     steps: dict[int, int] = {}
     for part in stored_parts(branch, (messages[0].seq or 1) - 1, messages[-1].seq):

@@ -17,7 +17,6 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
 from reactor_memory.models import Message, Pin, Session
 from reactor_memory.models.requests import ContextQuery, ContextRows
-from reactor_memory.models.turns import may_have_run_at_once
 
 if TYPE_CHECKING:
     from reactor_memory.models.ledger import SummaryHead
@@ -47,9 +46,7 @@ async def _fetched(database: Database, name: str, query: ContextQuery) -> Contex
     if rows.session is not None and any(row[0] == _HAS_STANDING for row in found):
         standing, superseded = await database.read(log.read_standing, rows.session.branch)
         rows = replace(rows, standing=standing, superseded=superseded)
-    if rows.session is None or not may_have_run_at_once(rows.messages):
-        return rows
-    return replace(rows, steps=await database.read(log.read_steps, rows.session.branch, rows.messages))
+    return rows
 
 
 def _context_query(query: ContextQuery) -> str:
@@ -94,6 +91,7 @@ def _context_from(rows: Rows, user_id: str | None) -> ContextRows:
         summary=_summary(summaries[0]) if summaries else None,
         layout=layout,
         messages=_messages(messages),
+        steps=_steps(messages),
         pins=_pins(pins),
         leading=_leading(session, _messages(leading)),
         damaged=damaged,
@@ -150,6 +148,12 @@ def _messages(rows: list[Row]) -> tuple[Message, ...]:
     """`UNION ALL` promises no order."""
     rows.sort(key=itemgetter(1))
     return tuple(messages_from([row[1:15] for row in rows]))
+
+
+def _steps(rows: Sequence[Row]) -> dict[int, int]:
+    """As `log.read_steps`."""
+    begun = [(row[1], row[15], row[16]) for row in rows if row[15] is not None]
+    return {each: turn_seq for seq, turn_seq, size in begun for each in range(seq, seq + size)}
 
 
 def _leading(session: Session, messages: Sequence[Message]) -> tuple[Message, ...]:

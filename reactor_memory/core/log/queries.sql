@@ -308,6 +308,10 @@ SELECT seq, batch_key, batch_size FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq AND batch_key LIKE :pattern
 
+-- name: step_of_message [postgres]
+-- Of the first message of a step: where the turn begins whose step it is, and how many messages the step has.
+SUBSTRING(batch_key FROM '^turn ([0-9]{1,18}) after [0-9]{1,18}$')::bigint AS turn_seq, batch_size
+
 -- name: messages_oldest_first
 -- What was archived until behind `hidden_until` is in view: this branch began before.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -374,7 +378,7 @@ ORDER BY message.seq
 
 -- name: session_and_pins [postgres]
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
--- 3 message, 4 pin, 5 system message at the head of the session, 6 whether there are later ones. The columns are those of
+-- 3 message (with its step), 4 pin, 5 system message at the head of the session, 6 whether there are later ones. The columns are those of
 -- a message and two more.
 SELECT 0 AS part, last_seq AS n1, conversation_id AS t1, group_id AS t2, owner_id AS t3, path AS t4, title AS t5,
        forked_from_id AS t6, NULL AS t7, NULL AS t8, NULL AS t9, NULL AS t10, created_at AS n2, NULL AS t11,
@@ -423,7 +427,8 @@ WITH own AS (
 -- include: session_and_pins
 (
     SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-           token_count, tokenizer, created_at, NULL, NULL
+           token_count, tokenizer, created_at,
+-- include: step_of_message
     FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
     ORDER BY seq DESC
@@ -436,7 +441,8 @@ WITH own AS (
     SELECT * FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
 ), newest AS (
     SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-           token_count, tokenizer, created_at
+           token_count, tokenizer, created_at,
+-- include: step_of_message
     FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
     ORDER BY seq DESC
@@ -459,7 +465,8 @@ WITH own AS (
 -- include: summary_and_layout
 (
     SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-           token_count, tokenizer, created_at, NULL, NULL
+           token_count, tokenizer, created_at,
+-- include: step_of_message
     FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
       AND seq >= (SELECT CASE WHEN is_above THEN COALESCE((
@@ -489,7 +496,8 @@ WITH own AS (
     SELECT message.*
     FROM own, json_array_elements(own.path::json) AS range, LATERAL (
         SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-               token_count, tokenizer, created_at
+               token_count, tokenizer, created_at,
+-- include: step_of_message
         FROM messages
         WHERE group_id = :group_id AND conversation_id = range ->> 'conversation_id'
           AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > (range ->> 'end_seq')::bigint))
@@ -507,7 +515,7 @@ WITH own AS (
 -- name: within_tokens [postgres]
 -- The end of these statements: above the trigger, a message is shown unless the newer ones have passed the limit.
 SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-       token_count, tokenizer, created_at, NULL, NULL
+       token_count, tokenizer, created_at, turn_seq, batch_size
 FROM (
     SELECT newest.*, COALESCE(SUM(CASE WHEN role = 'summary' AND visibility = 'agent' THEN 0
                                        ELSE LEAST(COALESCE(token_count, 0), :max_message_tokens::bigint)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft, Freshness
+from reactor_memory.core.context.selection import first_seq_of
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, take_last
 from reactor_memory.features import facts
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.window_room import messages_from, minimum_start, tokens_free, tokens_of
-from reactor_memory.models import Session
+from reactor_memory.models import LARGEST, Session
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Summary, SummaryHead
 from reactor_memory.models.turns import first_certain
@@ -86,7 +87,7 @@ def _is_short(request: PlanRequest, session: Session) -> bool:
 def _begins_in_memory(request: PlanRequest) -> bool:
     """Whether the first messages of the session are out of view and covered by the summary."""
     summary, messages = request.rows.summary, request.rows.messages
-    return summary is not None and summary.covered_seq > 0 and (not messages or (messages[0].seq or 1) > 1)
+    return summary is not None and summary.covered_seq > 0 and first_seq_of(messages, 2) > 1
 
 
 def _everything(request: PlanRequest) -> Layout:
@@ -97,7 +98,7 @@ def _everything(request: PlanRequest) -> Layout:
 def _still_holds(request: PlanRequest, layout: Layout) -> bool:
     """Whether the window of the layout may grow on: nothing has to leave it yet, and nothing in it went out of view."""
     summary, messages = request.rows.summary or SummaryHead(), request.rows.messages
-    if layout.epoch != summary.epoch or not messages or (messages[0].seq or 0) > layout.window_start_seq:
+    if layout.epoch != summary.epoch or first_seq_of(messages, LARGEST) > layout.window_start_seq:
         return False
     window = messages_from(messages, layout.window_start_seq)
     room = tokens_free(request) - layout.memory_tokens
@@ -111,9 +112,9 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     read, start = request.rows.messages, layout.window_start_seq
     summary = request.rows.summary or SummaryHead()
     certain = (read[first_certain(read)].seq or 1) if read else start
-    is_cut = certain > start and read[0].seq != start
+    is_cut = certain > start and first_seq_of(read, start) != start
     window = messages_from(read, certain if is_cut else start)
-    first = (window[0].seq or 1) if window else start
+    first = first_seq_of(window, start)
     hole = ((start, first - 1),) if is_cut else ()
     stale = tuple((begin, min(end, first - 1)) for begin, end in summary.stale_ranges if begin < first)
     return Draft(

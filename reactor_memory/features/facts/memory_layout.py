@@ -31,7 +31,7 @@ from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine, Form, Layout
 from reactor_memory.models.excerpts import Excerpt
 from reactor_memory.models.ledger import Fact, Summary
-from reactor_memory.models.turns import first_certain, units
+from reactor_memory.models.turns import first_certain, parted, units
 
 CROWDED = 2.5
 """From so many times the tokens that there is room for, lines give up the small words that link the others. The facts
@@ -89,9 +89,10 @@ def _with_window(request: PlanRequest, layout: Layout, window: Cut, start: int) 
     """The layout with the window. What it was to begin with and has no room for counts as left out for its length."""
     messages = request.rows.messages
     first = (messages[window.start].seq or 1) if window.start < len(messages) else start
-    missing = [Excerpt(each.seq or 0) for each in messages[: window.start] if (each.seq or 0) >= start]
+    begins = min(first, start)
+    missing = [Excerpt(each.seq or 0) for each in messages[: window.start] if (each.seq or 0) >= begins]
     excerpts = (*missing, *context.window_fill.excerpts_of(messages, window)) if _is_cut(window) or missing else ()
-    return replace(layout, window_start_seq=min(first, start), excerpts=tuple(excerpts))
+    return replace(layout, window_start_seq=begins, excerpts=tuple(excerpts))
 
 
 def _is_cut(window: Cut) -> bool:
@@ -233,7 +234,7 @@ def _offered(
 def _unit_start(messages: Sequence[Message], seq: int) -> int:
     """Where the unit of message `seq` begins, if that was read: a summary of the mode ``full`` ends at a count."""
     messages = messages[first_certain(messages) :]
-    for unit in units(messages):
-        if (messages[unit[0]].seq or 0) < seq <= (messages[unit[-1]].seq or 0):
-            return messages[unit[0]].seq or seq
+    inside = parted([messages[unit.start : unit.stop] for unit in units(messages)])
+    while seq in inside:
+        seq -= 1
     return seq

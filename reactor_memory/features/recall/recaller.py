@@ -20,6 +20,7 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import Draft, with_block
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.newest_turns import kept_start
+from reactor_memory.core.context.selection import first_seq_of
 from reactor_memory.core.context.standing import with_damage
 from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.features.recall.choice import (
@@ -303,7 +304,7 @@ class Recaller:
     async def _not_indexed(self, session: Session, user_id: str | None, draft: Draft, after: int) -> Sequence[Message]:
         """The messages that the index does not hold yet: those of the window are there, older ones are read."""
         window = [message for message in draft.window if (message.seq or 0) > after]
-        start = (draft.window[0].seq or 1) if draft.window else session.last_seq + 1
+        start = first_seq_of(draft.window, session.last_seq + 1)
         if after >= start - 1:
             return window
         older = await self._messages.read(
@@ -343,7 +344,7 @@ def with_remark(draft: Draft, remark: str) -> Draft:
 
 def _left_by(draft: Draft, moved: Draft, withheld: Withheld) -> Sequence[Message]:
     """The messages of the window of `draft` that the `moved` one begins behind, without what is withheld."""
-    start = moved.window[0].seq or 0 if moved.window else 0
+    start = first_seq_of(moved.window, 0)
     left = [message for message in draft.window if (message.seq or 0) < start]
     return [message for message in left if not is_within(message.seq or 0, withheld.ranges)]
 

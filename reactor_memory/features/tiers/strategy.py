@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, BlockRole, Frame, block_text
 from reactor_memory.core.context.draft import Draft, Freshness
-from reactor_memory.core.context.selection import newest
+from reactor_memory.core.context.selection import first_seq_of, newest
 from reactor_memory.core.context.strategy import Plan, PlanRequest
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row
@@ -117,7 +117,7 @@ class RangedContextSource:
 def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Message]:
     """The messages in view that no summary covers. Where older ones were not read, it begins at a turn border."""
     window = uncovered(request.rows.messages, live)
-    if window and (window[0].seq or 0) > covered_until(live) + 1:
+    if first_seq_of(window, 0) > covered_until(live) + 1:
         return newest(window, len(window))
     return window
 
@@ -125,7 +125,7 @@ def _window(request: PlanRequest, live: Sequence[RangeSummary]) -> Sequence[Mess
 def _gaps(request: PlanRequest, live: Sequence[RangeSummary], window: Sequence[Message]) -> Iterator[tuple[int, int]]:
     """What before the window has no summary. Inside the window only what was taken back is missing."""
     last = request.rows.session.last_seq if request.rows.session else 0
-    first = (window[0].seq or 1) if window else last + 1
+    first = first_seq_of(window, last + 1)
     covered = 0
     for summary in live:
         if covered + 1 < min(summary.start_seq, first):

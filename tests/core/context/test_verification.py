@@ -148,7 +148,7 @@ DAMAGES: list[tuple[str, Callable[[], Context]]] = [
     ("tokens: the total of", lambda: reported(good(), total_tokens=good().report.total_tokens - 1)),
     ("are over the budget of", lambda: reported(good(), budget=good().report.total_tokens - 1)),
     ("order: the parts are not", lambda: shown(good(), good().messages, good().report.parts[::-1])),
-    ("order: window is not oldest first", lambda: swapped(good(), 4, 7)),
+    ("order: window is not oldest first", lambda: swapped(good(), 6, 7)),
     ("order: a message is shown twice", lambda: doubled(good())),
     ("order: the current turn is older", lambda: changed(good(), "current", seq=1)),
     ("roles: pins has a message of an unknown role", lambda: changed(good(), "pins", role="developer")),
