@@ -109,6 +109,12 @@ class Known(Value, frozen=True, kw_only=True):
     facts: tuple[Fact, ...] = ()
     names: tuple[KnownNames, ...] = ()
 
+    def words(self) -> str:
+        """All that it names."""
+        return " ".join(
+            (*(each.anchor for each in self.names), *(f"{each.anchor} {each.value}" for each in self.facts))
+        )
+
 
 NOTHING_KNOWN = Known()
 

@@ -75,7 +75,7 @@ def _fact_problems(fate: FactFate, explanation: Explanation) -> Iterator[str]:
         yield f"a fact is {fate.reason}"
     if fate.reason == "superseded" and fate.successor is None:
         yield "a fact is superseded by none"
-    if fate.successor and fate.successor.source_seq < fact.source_seq:
+    if fate.successor and fate.successor.source_seq < fact.source_seq and not _outranks(fate.successor, fact):
         yield "a fact is superseded by an older one"
     if fate.reason == "shown" and not (fate.line and fate.line.kept and fact.source_seq in fate.line.sources):
         yield "a fact is shown in no line that was made from its message"
@@ -87,3 +87,8 @@ def _fact_problems(fate: FactFate, explanation: Explanation) -> Iterator[str]:
         yield "a fact is below the floor, but its line is not"
     if fact.verified and fact.value.casefold() not in fate.quote.casefold():
         yield "a quotation does not hold the value of its fact"
+
+
+def _outranks(one: Fact, other: Fact) -> bool:
+    """What the user stated holds against what the model said later."""
+    return one.said_by in ("user", "system") and other.said_by in ("assistant", "agent") and other.act != "correction"

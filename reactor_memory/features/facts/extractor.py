@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -74,7 +76,8 @@ class Extractor:
             if answer is None:
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, known=told)
-            extraction = await anyio.to_thread.run_sync(_proven, answer, read)
+            prove = _found if summarizer.name == self._fallback.name else partial(_proven, known=told)
+            extraction = await anyio.to_thread.run_sync(prove, answer, read)
         return Extracted(
             extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
         )
@@ -98,10 +101,24 @@ class Extractor:
             return None
 
 
-def _proven(answer: Extraction, messages: Sequence[Message]) -> Extraction:
+def _found(answer: Extraction, messages: Sequence[Message]) -> Extraction:
+    """What the offline reader found: it states nothing of its own."""
     return msgspec.structs.replace(
         answer,
         facts=verify_facts(answer.facts, messages),
         narrative=verify_narrative(answer.narrative, messages),
         headline=verify_narrative(answer.headline, messages),
+    )
+
+
+def _proven(answer: Extraction, messages: Sequence[Message], *, known: Known) -> Extraction:
+    """What the messages leave standing of a model's answer. The rules are imported where there is one to judge."""
+    package = "reactor_memory.features.facts.verification"
+    narrative = import_module(f"{package}.narrative_proof")
+    words = known.words()
+    return msgspec.structs.replace(
+        answer,
+        facts=import_module(f"{package}.proof").proven(verify_facts(answer.facts, messages), messages, words),
+        narrative=narrative.proven_narrative(answer.narrative, messages, words),
+        headline=narrative.proven_narrative(answer.headline, messages, words),
     )

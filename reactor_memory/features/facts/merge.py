@@ -48,7 +48,8 @@ class WorkingSet(NamedTuple):
 def fold(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     """The facts that hold, in the order of the log.
 
-    Identity is anchor + key. The later message wins; within one message correction > decision > statement. What a
+    Identity is anchor + key. What the user stated is replaced by the user only, or by a correction of the model that
+    the user accepted; else the later message wins, and within one message correction > decision > statement. What a
     tool said and what a person or the model said stand side by side, and so do a failed attempt and a success.
     """
     return tuple(sorted(_current(facts).values(), key=position))
@@ -192,17 +193,25 @@ def _identity(fact: Fact) -> Identity:
     return fact.anchor, fact.key, fact.said_by == "tool", fact.failed
 
 
-def _precedence(fact: Fact) -> tuple[int, bool, int, tuple[int, int], str, str, str]:
+def _precedence(fact: Fact) -> tuple[bool, bool, int, int, tuple[int, int], str, str, str]:
     """A total order among the facts of one identity."""
     return (
-        fact.source_seq,
         fact.verified,
+        _has_authority(fact),
+        fact.source_seq,
         _ACT_RANK[fact.act],
         fact.span,
         fact.value,
         fact.category,
         fact.said_by,
     )
+
+
+def _has_authority(fact: Fact) -> bool:
+    """Whether it may replace what the user stated. A correction that the model made is one only if the user accepted it
+    (`verification.proof`).
+    """
+    return fact.said_by in ("user", "system") or fact.act == "correction"
 
 
 def position(fact: Fact) -> tuple[int, tuple[int, int], str, str, bool, str]:

@@ -61,7 +61,8 @@ def test_what_a_person_said_last_holds_until_a_later_message(found: list[Fact], 
         now = [fact for fact in holding(found, corrections) if (fact.anchor, fact.key) == name]
         later = [fact for fact in found if (fact.anchor, fact.key) == name and fact.source_seq > correction.seq]
         fixed = [fact.value for fact in now if fact.amended]
-        stated = any(fact.said_by != "tool" and not fact.failed for fact in later)
+        people = ("user", "system")
+        stated = any(not fact.failed and (fact.said_by in people or fact.act == "correction") for fact in later)
         assert fixed == ([] if correction.value is None or stated else [correction.value])
         assert all(fact.amended or fact.source_seq > correction.seq for fact in now)
 

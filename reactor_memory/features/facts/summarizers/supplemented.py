@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
@@ -13,18 +13,14 @@ from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.quoting.record_keys import is_call
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known
-from reactor_memory.text.words import read_sentences
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Condenser, Summarizer
 
-REPEATED_SHARE = 0.6
-"""A fact with so many of the words of a quotation, and all of its details, replaces the quotation."""
-
 
 class SupplementedSummarizer:
-    """What `model` finds, and of what `reader` finds in the same messages everything that no verified fact of the model
-    says. `reader` must cost nothing. It fails as `model` does.
+    """What `model` finds, and of what `reader` finds in the same messages everything that no statement of the model
+    covers. `reader` must cost nothing. It fails as `model` does.
     """
 
     def __init__(self, model: Summarizer, reader: Summarizer) -> None:
@@ -46,7 +42,7 @@ class SupplementedSummarizer:
     async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         answer = await self._model.summarize(messages, known=known)
         found = await self._reader.summarize(messages)
-        left_out = await anyio.to_thread.run_sync(lambda: tuple(_left_out(found.facts, answer.facts, messages)))
+        left_out = await anyio.to_thread.run_sync(lambda: tuple(_left_out(found.facts, answer.facts, messages, known)))
         return replace(
             answer,
             facts=(*answer.facts, *left_out),
@@ -59,21 +55,11 @@ class SupplementedSummarizer:
         await self._reader.aclose()
 
 
-def _left_out(found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[Message]) -> Iterator[Fact]:
-    told: defaultdict[int, set[str]] = defaultdict(set)
-    for fact in verify_facts(given, messages):
-        if fact.verified:
-            told[fact.source_seq].update(_words(f"{fact.anchor} {fact.key.replace('_', ' ')} {fact.value}"))
-    return (fact for fact in found if is_call(fact) or not _is_repeated(fact, told))
-
-
-def _is_repeated(fact: Fact, told: Mapping[int, set[str]]) -> bool:
-    words = told.get(fact.source_seq, set[str]())
-    sentences = read_sentences(fact.value)
-    content = frozenset[str]().union(*(sentence.content for sentence in sentences))
-    details = {detail for sentence in sentences for detail in sentence.details}
-    return bool(content) and details <= words and len(content & words) >= REPEATED_SHARE * len(content)
-
-
-def _words(text: str) -> Iterator[str]:
-    return (word.folded for sentence in read_sentences(text) for word in sentence.words)
+def _left_out(
+    found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[Message], known: Known
+) -> Iterator[Fact]:
+    proof = import_module("reactor_memory.features.facts.verification.proof")
+    told = proof.proven(verify_facts(given, messages), messages, known.words())
+    said, calls = [fact for fact in found if not is_call(fact)], [fact for fact in found if is_call(fact)]
+    yield from proof.left_out(said, [fact for fact in told if not fact.salience])
+    yield from calls
