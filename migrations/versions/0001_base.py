@@ -3,9 +3,10 @@
 Keys start with the group, so that a group lives on one shard; those of a user's own rows with the user. Times are
 microseconds UTC. What is large or rare is JSON text, NULL when empty.
 
-On PostgreSQL rows are fenced. Rows of users are seen and written by a transaction that names the user
+On PostgreSQL all rows are fenced. Rows of users are seen and written by a transaction that names the user
 (`reactor_memory.user_id`), and by none that names nobody; maintenance names all of them (`reactor_memory.all_users`).
-Messages are fenced against whoever reads for a user.
+Rows of groups are there for one that names the group (`reactor_memory.group_ids`, an array), and for the store
+(`reactor_memory.service`); of messages it, too, sees no others while it names a user.
 """
 
 import sqlalchemy as sa
@@ -632,50 +633,56 @@ def _pgvector() -> None:
 
 
 NAMED_USER = "current_setting('reactor_memory.user_id', true)"
+NAMED_GROUPS = "NULLIF(current_setting('reactor_memory.group_ids', true), '')::text[]"
+NOBODY = f"COALESCE({NAMED_USER}, '') = ''"
+SERVICE = "current_setting('reactor_memory.service', true) = 'yes'"
+ALL_USERS = "current_setting('reactor_memory.all_users', true) = 'yes'"
+
+IN_VIEW = f"CASE WHEN {NOBODY} THEN {SERVICE} ELSE group_id = ANY ({NAMED_GROUPS}) END"
 
 OF_USERS = {
     "active_sessions": f"user_id = {NAMED_USER}",
     "items": f"user_id = {NAMED_USER}",
-    "entries": f"CASE user_id WHEN '' THEN COALESCE({NAMED_USER}, '') = '' OR reactor_memory_shows(group_id) "
-    f"ELSE user_id = {NAMED_USER} END",
+    "entries": f"CASE user_id WHEN '' THEN {IN_VIEW} ELSE user_id = {NAMED_USER} END",
     "memberships": f"user_id = {NAMED_USER}",
     "ownership_transfers": f"{NAMED_USER} IN (from_user_id, to_user_id)",
 }
 """Tables of which a transaction sees the rows of the user that it names, and without a name none; entries of sessions
-as `OF_GROUPS`.
+as `IN_VIEW`.
 """
 
-OF_GROUPS = ("messages", "responses", "response_pieces")
-"""Tables of which a transaction that names a user sees the groups that this user owns or is a member of. One that names
-nobody sees all: the log checks by itself, and must not become slower.
+READ_FOR_USERS = ("messages", "responses", "response_pieces")
+"""Tables of which a transaction that names a user sees the groups that it names as well: the store found that the user
+has access. One of the store that names nobody sees all: the log checks by itself.
 """
 
+OF_GROUPS = (
+    *("context_layouts", "load_records", "background_work", "segments", "facts", "conversation_summaries"),
+    *("summary_spending", "fact_corrections", "recall_ranges", "audit_records", "search_progress", "embeddings"),
+)
+"""Tables of which the store sees all, and others the groups that they name."""
 
-SHOWS = """\
-CREATE FUNCTION reactor_memory_shows(asked text) RETURNS boolean LANGUAGE sql STABLE AS $$
-SELECT EXISTS (
-    SELECT 1 FROM memberships
-    WHERE group_id = asked AND user_id = current_setting('reactor_memory.user_id', true))
-OR EXISTS (
-    SELECT 1 FROM conversations
-    WHERE group_id = asked AND conversation_id = asked
-      AND owner_id = current_setting('reactor_memory.user_id', true))
-$$"""
+OF_TERMS = ("recall_passages", "search_entries")
+"""As `OF_GROUPS`, but for the role that owns them: PostgreSQL asks no index for terms where a fence may hide a row."""
+
+OF_THE_SERVICE = ("api_keys", "answered_requests", "service_secrets", "agent_settings")
 
 
 def _fences() -> None:
-    """Whether a user is named is found out once for a statement, who they may see for each row, if one is named."""
-    op.execute(SHOWS)
-    for table, rule in OF_USERS.items():
-        _fence(table, f"{rule} OR current_setting('reactor_memory.all_users', true) = 'yes'")
-    for table in OF_GROUPS:
-        _fence(table, f"(SELECT COALESCE({NAMED_USER}, '') = '') OR reactor_memory_shows(group_id)")
-
-
-def _fence(table: str, rule: str) -> None:
-    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
-    op.execute(f"CREATE POLICY own_rows ON {table} USING ({rule})")
+    """Rules compare columns with settings of the transaction and read no table, so that they hold on every shard."""
+    of_groups = f"{SERVICE} OR group_id = ANY ({NAMED_GROUPS})"
+    rules = {
+        **OF_USERS,
+        **dict.fromkeys(READ_FOR_USERS, IN_VIEW),
+        **dict.fromkeys((*OF_GROUPS, *OF_TERMS), of_groups),
+        "conversations": f"{of_groups} OR owner_id = NULLIF({NAMED_USER}, '')",
+        **dict.fromkeys(OF_THE_SERVICE, SERVICE),
+    }
+    for table, rule in rules.items():
+        op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+        if table not in OF_TERMS:
+            op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+        op.execute(f"CREATE POLICY own_rows ON {table} USING ({rule} OR {ALL_USERS})")
 
 
 def _id(name: str, *, nullable: bool = False) -> sa.Column[str]:

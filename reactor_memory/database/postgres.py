@@ -21,6 +21,7 @@ from reactor_memory.database.postgres_errors import translate, unconnected
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
 from reactor_memory.database.postgres_poolers import (
     READ_ONLY,
+    SERVICE,
     LimitedTransaction,
     carries_statements,
     is_pooled,
@@ -161,8 +162,8 @@ class PostgresDatabase(Database):
         return await self._connect()
 
     def _limits(self) -> Mapping[str, str]:
-        """Of a connection; behind a pooler each transaction has its own."""
-        return {} if self._is_pooled else limits_of(self._timeout_seconds)
+        """Of a connection, and who asks; behind a pooler each transaction has its own."""
+        return {} if self._is_pooled else {SERVICE: "yes", **limits_of(self._timeout_seconds)}
 
     async def close(self) -> None:
         if not self._process.is_this:

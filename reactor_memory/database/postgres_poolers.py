@@ -20,8 +20,11 @@ _NOT_PREPARED = frozenset({"26000", "42P05"})
 Neither was run.
 """
 
+SERVICE = "reactor_memory.service"
+"""A setting that tells row-level security that the store asks, which checks access itself."""
+
 _TRIAL = "reactor_memory_trial"
-_OWN_BACKEND = "SELECT pg_backend_pid()"
+_OWN_BACKEND = f"SELECT pg_backend_pid(), current_setting('{SERVICE}', true)"
 _TAKES_NAME = "SELECT count(*) FROM pg_prepared_statements WHERE name = $1"
 
 
@@ -41,8 +44,8 @@ def is_unprepared(error: Exception) -> bool:
 
 
 async def is_pooled(connection: Connection) -> bool:
-    """A pooler answers in the place of the server, with a number of its own for the backend."""
-    return await connection.fetchval(_OWN_BACKEND) != connection.get_server_pid()
+    """A pooler answers in the place of the server, with a number of its own for the backend, or drops a setting."""
+    return tuple(await connection.fetchrow(_OWN_BACKEND)) != (connection.get_server_pid(), "yes")
 
 
 async def carries_statements(connection: Connection) -> bool:
@@ -57,12 +60,12 @@ async def carries_statements(connection: Connection) -> bool:
 
 
 class LimitedTransaction:
-    """A transaction with limits of its own, set on the way in which it begins."""
+    """A transaction with limits of its own, set on the way in which it begins, as is who asks."""
 
     def __init__(self, connection: Connection, begin: str, seconds: float) -> None:
         self._connection = connection
         limits = "".join(f"; SET LOCAL {name} = {value}" for name, value in limits_of(seconds).items())
-        self._begin = begin + limits
+        self._begin = f"{begin}{limits}; SET LOCAL {SERVICE} = yes"
 
     async def start(self) -> None:
         await self._connection.execute(self._begin)

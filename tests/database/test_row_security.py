@@ -43,11 +43,19 @@ async def connected(dsn: str) -> AsyncGenerator[Any]:
         await connection.close()
 
 
+NAME_GROUPS = """
+SELECT set_config('reactor_memory.group_ids', CAST(ARRAY(
+    SELECT group_id FROM conversations UNION SELECT group_id FROM memberships) AS text), true)
+"""
+"""Those that the user who is named owns or is a member of: who names a user sees no others in these tables."""
+
+
 @asynccontextmanager
 async def named(dsn: str, user_id: str) -> AsyncGenerator[Any]:
-    """A transaction that names a user, as every operation of the store does."""
+    """A transaction that names a user and the groups of this user, as those of the store do."""
     async with connected(dsn) as connection, connection.transaction():
         await connection.execute("SELECT set_config('reactor_memory.user_id', $1, true)", user_id)
+        await connection.execute(NAME_GROUPS)
         yield connection
 
 
@@ -159,17 +167,31 @@ class TestConversations:
             assert await connection.execute("DELETE FROM memberships WHERE user_id <> 'bob'") == "DELETE 0"
 
     @pytest.mark.usefixtures("shared")
-    @pytest.mark.parametrize("table", ["memberships", "ownership_transfers"])
-    async def test_members_and_offers_are_there_for_nobody_in_particular(
-        self, fenced_postgres_dsn: str, table: str
-    ) -> None:
+    @pytest.mark.parametrize("table", ["conversations", *OTHERS])
+    async def test_sql_that_names_nobody_sees_nothing(self, fenced_postgres_dsn: str, table: str) -> None:
         async with connected(fenced_postgres_dsn) as connection:
             assert await connection.fetch(f"SELECT * FROM {table}") == []
 
-    @pytest.mark.usefixtures("shared")
-    async def test_the_log_names_nobody_and_sees_all(self, fenced_postgres_dsn: str) -> None:
-        async with connected(fenced_postgres_dsn) as connection:
-            assert await connection.fetchval("SELECT count(*) FROM messages") == 3
+    async def test_the_log_names_nobody_and_sees_all(self, shared: SqlStore) -> None:
+        for group_id, owner in (("g1", "ann"), ("g2", "ann"), ("g3", "eve")):
+            assert len(await shared.read(group_id, owner)) == 1
+
+    async def test_store_sees_no_message_of_a_group_unnamed(self, shared: SqlStore) -> None:
+        """Who names a user and no group, or another one, reads no message, the store included."""
+
+        async def seen(connection: Any) -> int:
+            async with connection.transaction():
+                await connection.execute("SELECT set_config('reactor_memory.user_id', 'ann', true)")
+                return await connection.fetchval("SELECT count(*) FROM messages")
+
+        assert await once(shared, seen) == 0
+
+    async def test_listing_names_the_groups_it_found(self, shared: SqlStore) -> None:
+        """In the statement that reads their previews: no further round trip."""
+        listed = await shared.database.read(conversations.list_conversations, ConversationsQuery(user_id="dan"))
+        assert {each.preview for each in listed} == {"canary of g2", "canary of g3"}
+        group = await shared.database.read(conversations.list_group, "g1", "fay")
+        assert [each.preview for each in group] == [""]
 
     async def test_query_of_the_store_that_forgets_its_group_stays_harmless(
         self, shared: SqlStore, monkeypatch: pytest.MonkeyPatch

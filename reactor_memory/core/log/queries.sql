@@ -796,7 +796,8 @@ GROUP BY state, run
 ORDER BY MIN(seq)
 
 
--- What belongs to a user. On PostgreSQL such rows are fenced: they are there for a transaction that names the user.
+-- Who reads. On PostgreSQL rows are fenced: those of a user are there for a transaction that names the user, those of a
+-- group for one that names the group as well, or nobody.
 
 -- name: name_user
 -- across groups
@@ -805,6 +806,15 @@ SELECT :user_id
 -- name: name_user [postgres]
 -- across groups
 SELECT set_config('reactor_memory.user_id', :user_id, true)
+
+-- name: name_reader
+-- across groups
+SELECT :user_id, :group_id
+
+-- name: name_reader [postgres]
+-- across groups
+SELECT set_config('reactor_memory.user_id', :user_id, true),
+       set_config('reactor_memory.group_ids', CAST(ARRAY[:group_id::text] AS text), true)
 
 -- name: name_all_users
 -- across groups

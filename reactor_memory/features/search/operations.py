@@ -150,7 +150,8 @@ def _bounds(query: SearchQuery, visible: Sequence[Visible], allowed: Sequence[Ro
     if query.before is None:
         return shared
     everywhere = to_json([_part(row, LAST_SEQ) for row in allowed]) or "[]"
-    rows = yield Query("place_of_message", {"visible": everywhere, "message_id": query.before})
+    values = {"visible": everywhere, "group_ids": sorted({row[0] for row in allowed}), "message_id": query.before}
+    rows = yield Query("place_of_message", values)
     if not rows:
         raise InvalidInputError("before", "is the id of no message that can be found")
     conversation_id, seq, sent_at = rows[0]
@@ -244,7 +245,8 @@ def nearest_places(query: SearchQuery | NearQuery, bounds: dict[str, Any]) -> St
 
 def _read(page: Sequence[tuple[Place, float]], show: Callable[[Place], str]) -> Steps[tuple[MessageHit, ...]]:
     places = [(group_of(conversation_id), conversation_id, seq) for (conversation_id, seq), _ in page]
-    rows = yield Query("found_messages", {"places": to_json(places) or "[]"})
+    values = {"places": to_json(places) or "[]", "group_ids": sorted({place[0] for place in places})}
+    rows = yield Query("found_messages", values)
     messages = {(row[0], row[1]): message_from(row[1:]) for row in rows}
     return tuple(
         MessageHit(conversation_id=show(place), message=messages[place], score=score)

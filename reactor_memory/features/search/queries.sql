@@ -21,7 +21,7 @@ WHERE member.user_id = :user_id AND own.deleted_at IS NULL AND own.owner_id IS N
 -- The beginning of the searches for words. The index is asked for all terms at once, each term only of what it found.
 -- across groups
 WITH visible AS MATERIALIZED (
-    SELECT part ->> 3 AS conversation_id, part ->> 4 AS scope,
+    SELECT part ->> 3 AS conversation_id, part ->> 4 AS scope, part ->> 5 AS group_id,
            (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq
     FROM json_array_elements(:visible::json) AS part
 ), wanted AS MATERIALIZED (
@@ -32,7 +32,7 @@ WITH visible AS MATERIALIZED (
 ), hits AS MATERIALIZED (
     SELECT visible.scope, entry.conversation_id, entry.seq, entry.length, entry.terms
     FROM search_entries AS entry
-    JOIN visible ON visible.conversation_id = entry.conversation_id
+    JOIN visible ON visible.group_id = entry.group_id AND visible.conversation_id = entry.conversation_id
     WHERE entry.terms @@ :any_term::text::tsquery AND entry.seq BETWEEN visible.start_seq AND visible.end_seq
       AND (:as_of::bigint IS NULL OR entry.created_at <= :as_of::bigint)
       AND (:before_at::bigint IS NULL
@@ -167,11 +167,16 @@ WHERE message.group_id = json_extract(part.value, '$[5]')
 
 -- name: place_of_message [postgres]
 -- across groups
+WITH named AS MATERIALIZED (
+    SELECT set_config('reactor_memory.group_ids', CAST(:group_ids::text[] AS text), true) AS groups
+)
 SELECT message.conversation_id, message.seq, message.created_at
-FROM json_array_elements(:visible::json) AS part
-JOIN messages AS message
-  ON message.group_id = part ->> 5 AND message.conversation_id = part ->> 3
-WHERE message.message_id = :message_id AND (message.visibility = 'user' OR message.role = 'summary')
+FROM named, json_array_elements(:visible::json) AS part, LATERAL (
+    SELECT conversation_id, seq, created_at FROM messages
+    WHERE named.groups IS NOT NULL AND group_id = part ->> 5 AND conversation_id = part ->> 3
+      AND message_id = :message_id AND (visibility = 'user' OR role = 'summary')
+    OFFSET 0
+) AS message
 
 -- name: found_messages
 -- `places` is JSON: lists of group, conversation and seq.
@@ -186,13 +191,19 @@ WHERE message.group_id = json_extract(place.value, '$[0]')
 
 -- name: found_messages [postgres]
 -- across groups
-SELECT message.conversation_id,
-       message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-       token_count, tokenizer, created_at
-FROM json_array_elements(:places::json) AS place
-CROSS JOIN messages AS message
-WHERE message.group_id = place ->> 0 AND message.conversation_id = place ->> 1
-  AND message.seq = (place ->> 2)::bigint
+-- As in `newest_shown`.
+WITH named AS MATERIALIZED (
+    SELECT set_config('reactor_memory.group_ids', CAST(:group_ids::text[] AS text), true) AS groups
+)
+SELECT message.*
+FROM named, json_array_elements(:places::json) AS place, LATERAL (
+    SELECT conversation_id, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name,
+           metadata, token_count, tokenizer, created_at
+    FROM messages
+    WHERE named.groups IS NOT NULL AND group_id = place ->> 0 AND conversation_id = place ->> 1
+      AND seq = (place ->> 2)::bigint
+    OFFSET 0
+) AS message
 
 -- name: search_progress
 SELECT indexed_seq, embedded_seq, model, parked, analyzer, scope FROM search_progress

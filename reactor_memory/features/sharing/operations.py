@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log import deletion, forks
 from reactor_memory.core.log import operations as log
-from reactor_memory.core.log.branches import root_branch
+from reactor_memory.core.log.branches import group_of, root_branch
 from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, title_from
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
-from reactor_memory.core.log.user_rows import name_user
+from reactor_memory.core.log.user_rows import name_reader, name_user
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import (
@@ -63,6 +63,10 @@ def get_conversation(
     """
     if user_id is not None:
         yield from name_user(user_id)
+    return (yield from _find(conversation_id, user_id, deleted=deleted, described=described))
+
+
+def _find(conversation_id: str, user_id: str | None, *, deleted: bool, described: bool) -> Steps[Conversation | None]:
     rows = yield Query("shared_conversation", key_of(conversation_id) | {"user_id": user_id})
     found = _conversation(rows[0], user_id) if rows else None
     if found is None or (found.session.deleted_at is not None and not deleted):
@@ -187,11 +191,13 @@ def _described(found: Sequence[Conversation]) -> Steps[tuple[Conversation, ...]]
 
     Of each branch the newest parts are asked first, and twice as many more while they show too little.
     """
+    group_ids = sorted({each.session.group_id for each in found if each.access_level is not None})
     newest: list[list[Row]] = [list[Row]() for _ in found]
     asked, count = 0, _FIRST_PARTS
     while wanted := [number for number, each in enumerate(found) if _is_wanting(each, newest[number], asked)]:
         parts = [part for number in wanted for part in _newest_parts(number, found[number].session, asked, count)]
-        for row in (yield Query("newest_shown", {"parts": to_json(parts), "length": PREVIEW_SOURCE_LENGTH})):
+        values = {"parts": to_json(parts), "group_ids": group_ids, "length": PREVIEW_SOURCE_LENGTH}
+        for row in (yield Query("newest_shown", values)):
             place: int = row[0]
             newest[place].append(row)
         asked, count = asked + count, count * 2
@@ -228,7 +234,7 @@ def _describe(conversation: Conversation, newest: Sequence[Row]) -> Conversation
 
 def read_visible(query: MessagesQuery) -> Steps[tuple[Message, ...]]:
     if query.user_id is not None:
-        yield from name_user(query.user_id)
+        yield from name_reader(query.user_id, query.session.group_id)
     own = query.session.session_id
     stored = log.stored_parts(query.session.branch, query.after, query.until)
     parts = [part for part in stored if query.inherit or part.conversation_id == own]
@@ -267,7 +273,9 @@ def create_conversation(new: NewConversation, audit: AuditRecord, quotas: Quotas
 
 
 def _present(conversation_id: str, user_id: str | None) -> Steps[Conversation]:
-    found = yield from get_conversation(conversation_id, user_id, deleted=False, described=True)
+    if user_id is not None:
+        yield from name_reader(user_id, group_of(conversation_id))
+    found = yield from _find(conversation_id, user_id, deleted=False, described=True)
     if found is None:
         raise SessionDeletedError(conversation_id)
     return found

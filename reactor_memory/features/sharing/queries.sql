@@ -183,10 +183,14 @@ WHERE message.group_id = json_extract(part.value, '$[1]')
 
 -- name: newest_shown [postgres]
 -- across groups
+-- The groups are named before a row of them is looked for: what is looked for needs the answer.
+WITH named AS MATERIALIZED (
+    SELECT set_config('reactor_memory.group_ids', CAST(:group_ids::text[] AS text), true) AS groups
+)
 SELECT (part ->> 0)::bigint, message.seq, message.message_id, SUBSTR(message.content, 1, :length::integer)
-FROM json_array_elements(:parts::json) AS part, LATERAL (
+FROM named, json_array_elements(:parts::json) AS part, LATERAL (
     SELECT seq, message_id, content FROM messages
-    WHERE group_id = part ->> 1 AND conversation_id = part ->> 2
+    WHERE named.groups IS NOT NULL AND group_id = part ->> 1 AND conversation_id = part ->> 2
       AND seq >= (part ->> 3)::bigint AND seq <= (part ->> 4)::bigint
       AND (state IS NULL OR state = 'archived') AND visibility = 'user' AND role <> 'summary'
     ORDER BY seq DESC
