@@ -21,6 +21,7 @@ CREATE TABLE conversations (
     erase_epoch BIGINT DEFAULT '0' NOT NULL, 
     stored_bytes BIGINT DEFAULT '0' NOT NULL, 
     vectorized_at BIGINT, 
+    last_budget BIGINT, 
     CONSTRAINT conversations_pkey PRIMARY KEY (group_id, conversation_id)
 )
  WITHOUT ROWID;

@@ -53,7 +53,9 @@ def upgrade() -> None:
 
 
 def _conversations() -> None:
-    """`stored_bytes`: of the content that the conversation holds itself, for quotas."""
+    """`stored_bytes`: of the content that the conversation holds itself, for quotas. `last_budget`: of the last load,
+    in tokens; 0: it gave none.
+    """
     op.create_table(
         "conversations",
         _id("group_id"),
@@ -73,6 +75,7 @@ def _conversations() -> None:
         _number("erase_epoch", default=0),
         _number("stored_bytes", default=0),
         _number("vectorized_at", nullable=True),
+        _number("last_budget", nullable=True),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversations_pkey"),
         sqlite_with_rowid=False,
     )

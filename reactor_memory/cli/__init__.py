@@ -1,14 +1,17 @@
 """`reactor-memory`: the library for a person with a terminal, and for scripts.
 
 Exit codes: 0 done, 1 done and something is wrong (`doctor`, `demo`, `eval`), 2 refused: nothing was changed, and one
-line on stderr says why, 130 interrupted. A command imports what it needs when it runs, so help is instant.
+line on stderr says why, 74 done as far as is known, but what it prints could not be written (a full disk), 130
+interrupted. Whoever stops reading a pipe has seen enough: 0. A command imports what it needs when it runs, so help is
+instant.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 import click
@@ -20,6 +23,7 @@ from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.version import __version__
 
 REFUSED = 2
+UNWRITTEN = 74
 INTERRUPTED = 130
 
 commands = LazyGroup(
@@ -69,18 +73,62 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit with its code."""
     replace_unknown_characters()
     try:
-        code = commands.main(arguments, prog_name="reactor-memory", standalone_mode=False)
+        code = _run(arguments)
+    except BaseExceptionGroup as errors:  # of tasks that ran beside each other
+        code = _unwritten(_system_error(errors))
+    except OSError as error:
+        code = _unwritten(error)
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except OSError as error:
+        code = code or _unwritten(error)
+    sys.exit(code or 0)
+
+
+def _run(arguments: Sequence[str] | None) -> int | None:
+    try:
+        return commands.main(arguments, prog_name="reactor-memory", standalone_mode=False)
     except NoArgsIsHelpError as error:
         error.show()
-        code = REFUSED
+        return REFUSED
     except (click.ClickException, ReactorMemoryError) as error:
-        code = _refuse(error)
+        return _refuse(error)
     except (click.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    except BrokenPipeError:  # who reads our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    sys.exit(code or 0)
+        return INTERRUPTED
+    except SystemExit:  # click and rich end so when a pipe was closed, and nothing else does
+        raise BrokenPipeError from None
+
+
+def _system_error(errors: BaseExceptionGroup) -> OSError:
+    """The one among them; raises the group if there is another error in it."""
+    found, others = errors.split(OSError)
+    if found is None or others is not None:
+        raise errors
+    return next(_leaves(found))
+
+
+def _leaves(errors: BaseExceptionGroup[OSError]) -> Iterator[OSError]:
+    for each in errors.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from _leaves(each)
+        else:
+            yield each
+
+
+def _unwritten(error: OSError) -> int:
+    """What is left of the output is dropped: the interpreter would try to write it once more, and complain."""
+    is_seen = isinstance(error, BrokenPipeError)
+    if not is_seen:
+        where = f"{error.filename}" if error.filename else "the output cannot be written"
+        echo_error(f"{where}: {error.strerror or type(error).__name__}")
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 0 if is_seen else UNWRITTEN
 
 
 def _refuse(error: click.ClickException | ReactorMemoryError) -> int:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import textwrap
+from contextlib import suppress
 from io import TextIOWrapper
 
 import click
@@ -49,12 +50,15 @@ def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
 
 
 def echo_error(text: str) -> None:
-    """One line on stderr; on a terminal as many as it takes, broken between words."""
+    """One line on stderr, if that can be written; on a terminal as many as it takes, broken between words."""
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] (it was closed before we began)
+        return
     line = f"error: {text}"
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
-    echo(line, err=True)
+    with suppress(OSError):
+        echo(line, err=True)
 
 
 def json_for_stdout(text: str) -> str:

@@ -23,7 +23,7 @@ from reactor_memory.core.load_requests import (
     load_request,
     with_traffic,
 )
-from reactor_memory.core.loading import ContextLoader
+from reactor_memory.core.loading import LAYOUT_SECONDS, ContextLoader
 from reactor_memory.core.turn import Turn
 from reactor_memory.core.turn_log import Durable, StoredTurn, TurnLog
 from reactor_memory.core.validation import (
@@ -39,6 +39,7 @@ from reactor_memory.errors import (
     InvalidInputError,
     ReactorMemoryError,
     SessionNotFoundError,
+    StoreError,
     SummarizationError,
     TurnNotFoundError,
 )
@@ -116,6 +117,7 @@ class ConversationManager:
         self._options = options
         self.timeout_seconds = options.timeout_seconds
         self.limits = options.limits
+        self.budgets = log.last_budgets.LastBudgets()
 
     @in_time
     async def load_history(
@@ -143,6 +145,7 @@ class ConversationManager:
             return await self._loader.from_history(request, checked_messages(history, "history", self._options.limits))
         loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
+        self.budgets.asked(session_id, request.budget)
         async with self._recorded(request, context, False):
             return context
 
@@ -200,7 +203,10 @@ class ConversationManager:
     @in_time
     async def save_batch(self, batch: AppendRequest) -> Appended:
         """Append what `prepare_batch` gave, as `save_history` does."""
+        batch = self.budgets.told_by(batch)
         appended = await self._messages.append(batch)
+        if not appended.replayed:
+            self.budgets.stored(batch)
         self._background.messages_saved(batch.session_id, appended.last_seq)
         if self._after_save is not None:
             await self._after_save()
@@ -291,6 +297,7 @@ class ConversationManager:
             request = with_traffic(request, [*log_of_turn.traffic, *log_of_turn.unanswered], self._options.limits)
         with within(self._options.timeout_seconds):
             loaded = msgspec.structs.replace(await self._loader.load(request), seqs=log_of_turn.seqs)
+        self.budgets.asked(request.session_id, request.budget)
         log_of_turn.counter = loaded.counter
         return Turn(
             message,
@@ -325,6 +332,17 @@ class ConversationManager:
             return None
         stored = StoredTurn(message=turn[0], following=turn[1:], last_seq=session.last_seq)
         return stored if not stored.is_answered and stored.begins_with(message) else None
+
+    async def keep_budgets(self) -> None:
+        """Store what loads asked for that no save stored, when a memory closes. Nothing fails for it, or waits."""
+        budgets = self.budgets.taken()
+        if not budgets:
+            return
+        try:
+            with anyio.move_on_after(LAYOUT_SECONDS):
+                await self._database.write_relaxed(log.last_budgets.store_last_budgets, budgets)
+        except StoreError as error:
+            logger.info("budgets of loads are not stored", extra={"reason": type(error).__name__})
 
     async def _keep_interrupted(self, log_of_turn: TurnLog, message: Message) -> None:
         """Also while being cancelled. The exception under way matters more than a fault here."""

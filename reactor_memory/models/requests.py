@@ -23,7 +23,8 @@ class AppendRequest(Value, frozen=True, kw_only=True):
 
     `fingerprint` identifies the content of the batch; it is stored when `idempotency_key` is given. `work_every`:
     when the append carries the session past a multiple of this many messages, the row of its background work
-    becomes due in the same transaction (None: never).
+    becomes due in the same transaction (None: never). `last_budget`: what the last load of the session asked for, to be
+    kept with it (0: no budget; None: what is kept stays).
     """
 
     session_id: str
@@ -34,6 +35,7 @@ class AppendRequest(Value, frozen=True, kw_only=True):
     fingerprint: str = ""
     work_every: int | None = None
     agent_name: str | None = None
+    last_budget: int | None = None
 
 
 class Appended(Value, frozen=True, kw_only=True):

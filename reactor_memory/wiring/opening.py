@@ -131,6 +131,8 @@ async def _open_parts(container: Container, opened: AsyncExitStack) -> None:
     if container.settings().search.enabled and (embedder := container.embedder()) is not None:
         opened.push_async_callback(embedder.aclose)
     await _open_each(opened, stores.values())
+    if container.in_database() == "on" and not container.database().is_read_only:
+        opened.push_async_callback(container.conversation_manager().keep_budgets)
     if not container.database().is_read_only:  # then nothing works in the background, where every claim would fail
         await _open_each(opened, (container.background_work(),))
 

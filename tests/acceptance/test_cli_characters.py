@@ -174,3 +174,76 @@ def test_a_store_whose_name_is_no_text_is_refused(run: Run) -> None:
     for store in ("\udcff.db", "sqlite:///\udcff.db"):
         refused = run("sessions", "--store", store)
         assert (refused.code, refused.err.count("\n")) == (2, 1), store
+
+
+FULL = Path("/dev/full")
+on_a_full_disk = pytest.mark.skipif(not FULL.exists(), reason="this system has no disk that is always full")
+TOLD = "error: the output cannot be written: No space left on device\n"
+
+
+@on_a_full_disk
+def test_a_full_disk_is_told_in_one_line(store: None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments in (["sessions"], ["show", SESSION, "--json"], ["--help"], ["export", SESSION]):
+        assert under_pressure(monkeypatch, *arguments) == (74, "", TOLD), arguments
+    assert under_pressure(monkeypatch, "nobody").code == 2
+
+
+@on_a_full_disk
+@pytest.mark.slow
+def test_every_command_tells_a_full_disk_in_one_line(
+    store: None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = {"": [["--help"], ["--version"]], "demo": [[]], "eval": [["ü.jsonl", "--budgets", "300", "--json", "-"]]}
+    for name, calls in (more | PRINTED).items():
+        for call in calls:
+            done = under_pressure(monkeypatch, *filter(None, [name]), *call)
+            assert done.code in (2, 74), (name, call, done)
+            assert done.code == 2 or done.err.endswith(TOLD), (name, call, done)
+            assert "Traceback" not in done.err, (name, call, done)
+            assert done.err.count("error: ") == 1, (name, call, done)
+
+
+def under_pressure(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Printed:
+    """A command whose output goes to a full disk."""
+    err = io.StringIO()
+    with monkeypatch.context() as patch, FULL.open("w", encoding="utf-8") as full:
+        patch.setattr(sys, "stdout", full)
+        patch.setattr(sys, "stderr", err)
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+    return Printed(ended.value.code, "", err.getvalue())
+
+
+@on_a_full_disk
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("sessions > /dev/full", 74, TOLD),
+        ("sessions --json > /dev/full", 74, TOLD),
+        ("sessions > /dev/full 2> /dev/full", 74, ""),
+        ("nothing 2> /dev/full", 2, ""),
+        ("nothing 2>&-", 2, ""),
+        ("sessions >&-", 0, ""),
+        ("doctor --json --output /dev/full", 2, "error: No such option '--output'."),
+        ("export größe-🦊 --output /dev/full", 74, TOLD),
+        ("sessions | true; exit ${PIPESTATUS[0]}", 0, ""),
+        ("show größe-🦊 | head -c 1 > one; exit ${PIPESTATUS[0]}", 0, ""),
+    ],
+)
+def test_a_process_ends_as_it_should_without_a_reader(
+    store: None, folder: Path, line: str, code: int, told: str
+) -> None:
+    program = f'"{sys.executable}" -m reactor_memory'
+    done = subprocess.run(
+        ["bash", "-c", f"{program} {line}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"},
+    )
+    assert done.returncode == code, done
+    assert done.stderr.startswith(told), done
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert told or not done.stderr.strip()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reactor_memory.core.log import deletion as deletion
     from reactor_memory.core.log import forks as forks
     from reactor_memory.core.log import health as health
+    from reactor_memory.core.log import last_budgets as last_budgets
     from reactor_memory.core.log import listing as listing
     from reactor_memory.core.log import operations as operations
     from reactor_memory.core.log import postgres_appends as postgres_appends
@@ -27,6 +28,7 @@ _MODULES = (
     "deletion",
     "forks",
     "health",
+    "last_budgets",
     "listing",
     "operations",
     "postgres_appends",

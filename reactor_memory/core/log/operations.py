@@ -136,6 +136,7 @@ def advance_values(request: AppendRequest, rows: Iterable[Mapping[str, Any]]) ->
         "count": len(request.messages),
         "stored_bytes": stored_bytes(rows),
         "now": request.now,
+        "last_budget": request.last_budget,
     }
 
 

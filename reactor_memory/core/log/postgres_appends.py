@@ -83,6 +83,7 @@ _APPEND_ARRAYS = {
     "batch_keys": "batch_key",
     "batch_fingerprints": "batch_fingerprint",
     "work_everys": "work_every",
+    "last_budgets": "last_budget",
 }
 
 _MESSAGE_ARRAYS = {

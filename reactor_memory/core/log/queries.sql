@@ -153,8 +153,8 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key 
 -- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues. Gives no row
 -- if it may not, or if the session has the batch of the key.
 INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
-                           updated_at)
-SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :stored_bytes, :now, :now
+                           updated_at, last_budget)
+SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :stored_bytes, :now, :now, :last_budget
 WHERE NOT EXISTS (
     SELECT 1 FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key)
@@ -164,10 +164,18 @@ ON CONFLICT (group_id, conversation_id) DO UPDATE
 SET last_seq = conversations.last_seq + excluded.last_seq,
     stored_bytes = conversations.stored_bytes + excluded.stored_bytes,
     updated_at = CASE WHEN conversations.updated_at > excluded.updated_at
-                      THEN conversations.updated_at ELSE excluded.updated_at END
+                      THEN conversations.updated_at ELSE excluded.updated_at END,
+    last_budget = COALESCE(excluded.last_budget, conversations.last_budget)
 WHERE conversations.deleted_at IS NULL
   AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
 RETURNING last_seq
+
+-- name: store_last_budget
+UPDATE conversations SET last_budget = :budget
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND (last_budget IS NULL OR last_budget <> :budget)
+
+-- name: last_budget
+SELECT last_budget FROM conversations WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: insert_message
 INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, author_id, content, parts,
@@ -184,9 +192,9 @@ WITH known AS (
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
 ), advanced AS (
     INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
-                               updated_at)
+                               updated_at, last_budget)
     SELECT :group_id::text, :conversation_id::text, :owner_id::text, :agent_name::text, :count::bigint,
-           :stored_bytes::bigint, :now::bigint, :now::bigint
+           :stored_bytes::bigint, :now::bigint, :now::bigint, :last_budget::bigint
     WHERE NOT EXISTS (SELECT 1 FROM known)
       AND (:group_id::text = :conversation_id::text OR EXISTS (
           SELECT 1 FROM conversations AS own
@@ -194,7 +202,8 @@ WITH known AS (
     ON CONFLICT (group_id, conversation_id) DO UPDATE
     SET last_seq = conversations.last_seq + excluded.last_seq,
         stored_bytes = conversations.stored_bytes + excluded.stored_bytes,
-        updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
+        updated_at = GREATEST(conversations.updated_at, excluded.updated_at),
+        last_budget = COALESCE(excluded.last_budget, conversations.last_budget)
     WHERE conversations.deleted_at IS NULL
       AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
     RETURNING last_seq
@@ -240,6 +249,7 @@ WITH given AS MATERIALIZED (
            :owner_ids::text[] AS owner_ids, :agent_names::text[] AS agent_names, :counts::bigint[] AS counts,
            :stored_bytes::bigint[] AS stored_bytes, :nows::bigint[] AS nows, :batch_keys::text[] AS batch_keys,
            :batch_fingerprints::text[] AS batch_fingerprints, :work_everys::bigint[] AS work_everys,
+           :last_budgets::bigint[] AS last_budgets,
            :numbers::bigint[] AS numbers, :positions::bigint[] AS positions,
            :message_ids::text[] AS message_ids, :roles::text[] AS roles, :visibilities::text[] AS visibilities,
            :author_ids::text[] AS author_ids, :contents::text[] AS contents, :parts::text[] AS parts,
@@ -249,13 +259,13 @@ WITH given AS MATERIALIZED (
 ), item AS (
     SELECT item.*
     FROM given, unnest(group_ids, conversation_ids, owner_ids, agent_names, counts, given.stored_bytes, nows,
-                       batch_keys, batch_fingerprints, work_everys)
+                       batch_keys, batch_fingerprints, work_everys, last_budgets)
         WITH ORDINALITY AS item (group_id, conversation_id, owner_id, agent_name, count, stored_bytes, now, batch_key,
-                                 batch_fingerprint, work_every, number)
+                                 batch_fingerprint, work_every, last_budget, number)
 ), advanced AS (
     INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
-                               updated_at)
-    SELECT group_id, conversation_id, owner_id, agent_name, count, stored_bytes, now, now
+                               updated_at, last_budget)
+    SELECT group_id, conversation_id, owner_id, agent_name, count, stored_bytes, now, now, last_budget
     FROM item
     WHERE (SELECT known.seq FROM messages AS known
            WHERE known.group_id = item.group_id AND known.conversation_id = item.conversation_id
@@ -267,7 +277,8 @@ WITH given AS MATERIALIZED (
     ON CONFLICT (group_id, conversation_id) DO UPDATE
     SET last_seq = conversations.last_seq + excluded.last_seq,
         stored_bytes = conversations.stored_bytes + excluded.stored_bytes,
-        updated_at = GREATEST(conversations.updated_at, excluded.updated_at)
+        updated_at = GREATEST(conversations.updated_at, excluded.updated_at),
+        last_budget = COALESCE(excluded.last_budget, conversations.last_budget)
     WHERE conversations.deleted_at IS NULL
       AND (conversations.owner_id IS NULL OR conversations.owner_id = excluded.owner_id)
     RETURNING conversation_id, last_seq

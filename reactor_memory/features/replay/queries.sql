@@ -34,16 +34,3 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :fr
 -- A query may name what is to be forgotten.
 UPDATE load_records SET query = NULL
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND query IS NOT NULL
-
--- name: last_budget
--- What the newest load asked for that left a trace: a record, or the layout of one that shows memory (0: no budget was
--- given). A record is newer than a layout at the same message.
-SELECT load.budget FROM (
-    SELECT COALESCE(budget, 0) AS budget, seq, ordinal FROM load_records
-    WHERE group_id = :group_id AND conversation_id = :conversation_id
-    UNION ALL
-    SELECT budget, seq, 0 AS ordinal FROM context_layouts
-    WHERE group_id = :group_id AND conversation_id = :conversation_id
-) AS load
-ORDER BY load.seq DESC, load.ordinal DESC, load.budget DESC
-LIMIT 1

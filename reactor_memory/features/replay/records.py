@@ -208,12 +208,6 @@ def read_records(conversation_id: str, seq: int) -> Steps[tuple[LoadRecord, ...]
     return tuple(map(_record_from, rows))
 
 
-def read_last_budget(session_id: str) -> Steps[int | None]:
-    """What the newest load that left a trace asked for, in tokens; 0: nothing. None: there is no trace."""
-    rows = yield Query("last_budget", key_of(session_id))
-    return int(rows[0][0]) if rows else None
-
-
 def _record_from(row: Sequence[object]) -> LoadRecord:
     *values, shown, created_at = row
     names = LoadRecord.__struct_fields__

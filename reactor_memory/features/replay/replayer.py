@@ -10,6 +10,7 @@ from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.report import digest
 from reactor_memory.core.log import operations as log
+from reactor_memory.core.log.last_budgets import read_last_budget
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import check_position, check_session_id
 from reactor_memory.database.database import Database
@@ -19,7 +20,6 @@ from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.replay.records import (
     LoadRecord,
     RecordedMessage,
-    read_last_budget,
     read_records,
     same_digest,
     text_sha256,
@@ -70,10 +70,14 @@ class Replayer:
 
     @in_time
     async def last_budget(self, session_id: str) -> int | None:
-        """The budget of the newest load of a session that showed memory or was recorded, in tokens; 0: it gave none, so
-        that ``context.max_tokens`` decided. None: no such load is known. Whose the session is, is not asked.
+        """The budget of the last load of a session, in tokens; 0: it gave none, so that ``context.max_tokens`` decided.
+        None: no load is known. Loads of other processes count when they save, or close. Whose the session is, is not
+        asked.
         """
         check_session_id(session_id, creating=False)
+        since_the_last_save = self._manager.budgets.of(session_id)
+        if since_the_last_save is not None:
+            return since_the_last_save
         return await self._database.read(read_last_budget, session_id)
 
     async def replay(
