@@ -96,15 +96,13 @@ def _is_oldest_first(context: Context, part: str) -> bool:
     pairs = zip(context.report.parts, context.messages, strict=True)
     turns: list[list[int]] = [[]]
     heads: list[int] = []
-    before: Message | None = None
     for message in [message for name, message in pairs if name == part]:
         if message.role == "user":
             turns.append([])
             heads.append(message.seq or 0)
-        elif not heads and _is_said(message) and not (before and before.tool_calls):
+        elif not heads and _is_said(message):
             turns.append([])
         turns[-1] += [] if message.seq is None else [message.seq]
-        before = message
     return all(run == sorted(run) for run in (heads, *turns))
 
 

@@ -211,30 +211,26 @@ def held(
     not fit into `room`.
     """
     orphans: dict[int, LeftOut] = {**find_orphans(messages, 0, end)}
-    shown: dict[int, Excerpt] = {}
-    costs: list[int] = []
-    left_out: set[str | None] = set()
-    for index in range(end):
-        message = messages[index]
-        excerpt = excerpts.get(message.seq or 0)
-        if excerpt and not excerpt.tokens:
-            orphans.setdefault(index, "too_long")
-            left_out.update(call.id for call in message.tool_calls)
-        elif message.tool_calls:
-            left_out.difference_update(call.id for call in message.tool_calls)
-        elif message.role == "tool" and message.tool_call_id in left_out:
-            orphans.setdefault(index, "too_long")  # told after the window was laid out, or by nobody
-        if excerpt and excerpt.tokens and index not in orphans:
-            shown[index] = excerpt
-        tokens = excerpt.tokens if excerpt else count(message)
-        costs.append(0 if index in orphans else tokens + overhead)
+    forms = [excerpts.get(message.seq or 0) for message in messages[:end]]
+    too_long = [index for index, form in enumerate(forms) if form and not form.tokens]
+    if too_long:
+        orphans = dict.fromkeys(too_long, "too_long") | orphans
+        kept = [index for index in range(end) if index not in orphans]
+        # a call may have got its result, or both may have been read, after the others were left out
+        parted = find_orphans([messages[index] for index in kept])
+        orphans |= {kept[place]: "too_long" for place in parted}
+    shown = {index: form for index, form in enumerate(forms) if form and form.tokens and index not in orphans}
+    costs = [
+        0 if index in orphans else (form.tokens if form and form.tokens else count(messages[index])) + overhead
+        for index, form in enumerate(forms)
+    ]
     start, left = 0, sum(costs)
     while start < end and left > room:
         after = next((index for index in range(start + 1, end) if messages[index].role == "user"), end)
         left -= sum(costs[start:after])
         start = after
-    kept: dict[int, LeftOut] = {index: reason for index, reason in orphans.items() if index >= start}
-    return Cut(start, end, left, kept, {index: each for index, each in shown.items() if index >= start})
+    gone: dict[int, LeftOut] = {index: reason for index, reason in orphans.items() if index >= start}
+    return Cut(start, end, left, gone, {index: each for index, each in shown.items() if index >= start})
 
 
 def shown_messages(messages: Sequence[Message], cut: Cut) -> list[Message]:
