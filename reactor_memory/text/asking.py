@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 from reactor_memory.text.analyzer import normal_form
+from reactor_memory.text.caches import memo
 from reactor_memory.text.languages import Language, language_of, languages, of_script
 from reactor_memory.text.stems import script_of
 
@@ -27,11 +28,15 @@ def asks(text: str) -> bool:
     """Whether `text` ends with a question, is a short one that begins as a question does, or points to what was said
     before ("last time", "wie gesagt", "上次"). In a language that is not known by its question mark alone.
     """
-    tail = normal_form(_URL.sub(" ", text[-2 * MAX_TAIL :]))[-MAX_TAIL:].strip()
+    return _asks_at_end(text[-2 * MAX_TAIL :], is_short=len(text) <= MAX_SHORT)
+
+
+@memo(maxsize=4096)
+def _asks_at_end(end: str, *, is_short: bool) -> bool:
+    tail = normal_form(_URL.sub(" ", end))[-MAX_TAIL:].strip()
     if _MARK.search(tail):
         return True
     tail = tail.casefold().replace("’", "'").rstrip(" .!。！…")
-    is_short = len(text) <= MAX_SHORT
     return any(_points_back(tail, language) or (is_short and _asks_in(tail, language)) for language in _spoken_in(tail))
 
 

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 
 def extractive_summarizer(settings: Settings) -> Summarizer:
-    if settings.summary.reader == "quotes":
-        from reactor_memory.features.facts.summarizers.quoting import QuotingSummarizer
-
-        return QuotingSummarizer()
     from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 
     return ExtractiveSummarizer()

@@ -83,7 +83,6 @@ class SummarySettings(Section):
     mode: Literal["ledger", "full"] = "ledger"
     segment_message_count: PositiveInt = 10
     provider: PluginName = "extractive"
-    reader: Literal["facts", "quotes"] = "facts"
     max_tokens_per_session: NonNegativeInt = 0
     max_tokens_per_day: NonNegativeInt = 0
     max_narrative_tokens: NonNegativeInt = 500

@@ -34,11 +34,11 @@ def talk(at: int) -> list[Message]:
     return [make[number % 2](said[number % 4], created_at=at) for number in range(40)]
 
 
-@pytest.fixture(params=["facts", "quotes"])
-async def memory(request: pytest.FixtureRequest) -> AsyncIterator[Memory]:
+@pytest.fixture
+async def memory() -> AsyncIterator[Memory]:
     settings = Settings(
         store={"url": "memory://"},
-        summary={"enabled": True, "reader": request.param},
+        summary={"enabled": True},
         search={"enabled": True},
         tokens={"counter": "estimate"},
     )

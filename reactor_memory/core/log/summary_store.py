@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from reactor_memory.core import log
 from reactor_memory.database.database import Database
 from reactor_memory.models import BranchRange
+from reactor_memory.models.ledger import SealedSegment
 from reactor_memory.models.requests import EVER, Ahead, ErasedBranch
 
 if TYPE_CHECKING:
@@ -55,8 +56,17 @@ class SqlSummaryStore:
     ) -> tuple[Fact, ...]:
         return await self._database.read(self._ledger().read_facts_about, branch, anchors)
 
-    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
-        return await self._database.write(self._ledger().record_segment, lease, segment, facts, summary)
+    async def record_segment(
+        self,
+        lease: Lease,
+        segment: Segment,
+        facts: Sequence[Fact],
+        summary: Summary,
+        *,
+        earlier: Sequence[SealedSegment] = (),
+    ) -> bool:
+        sealed = (*earlier, SealedSegment(segment=segment, facts=tuple(facts)))
+        return await self._database.write(self._ledger().record_segments, lease, sealed, summary)
 
     async def put_summary(self, lease: Lease, summary: Summary) -> bool:
         return await self._database.write(self._ledger().put_summary, lease, summary)

@@ -20,6 +20,7 @@ from reactor_memory.models.ledger import (
     Fact,
     Known,
     Ledger,
+    SealedSegment,
     Segment,
     Summary,
     SummaryHead,
@@ -291,8 +292,17 @@ class SummaryStore(Protocol):
         """
         ...
 
-    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
-        """Store a segment, its facts and the new summary in one transaction.
+    async def record_segment(
+        self,
+        lease: Lease,
+        segment: Segment,
+        facts: Sequence[Fact],
+        summary: Summary,
+        *,
+        earlier: Sequence[SealedSegment] = (),
+    ) -> bool:
+        """Store a segment, its facts and the new summary in one transaction, and with them the segments `earlier`,
+        which end before it.
 
         A stale or outdated segment with the same borders is replaced. False, and nothing stored, if the fence of the
         lease is not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored,

@@ -7,7 +7,7 @@ write is refused or finds nothing left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -16,7 +16,7 @@ import msgspec
 
 from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.core.validation import fingerprint
-from reactor_memory.errors import StoreCorruptError
+from reactor_memory.errors import StoreCorruptError, SummarizationError
 from reactor_memory.features.facts.amendments import Amendments
 from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
@@ -26,12 +26,23 @@ from reactor_memory.features.facts.session_ledger import names_of
 from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared, segment_without
 from reactor_memory.models import Message, Session
 from reactor_memory.models.leases import Lease
-from reactor_memory.models.ledger import Fact, Known, Ledger, Segment, Summary, SummaryHead
+from reactor_memory.models.ledger import Known, Ledger, SealedSegment, Segment, Summary, SummaryHead
 from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
 from reactor_memory.models.seq_ranges import is_within
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore, SummaryStore
+
+
+AT_ONCE_SECONDS = 0.1
+"""Segments that are due are sealed together until so much time has passed: one fold and one write for all of them. What
+a model reads takes longer, and is kept segment by segment.
+"""
+
+MOST_AT_ONCE = 16
+
+MOST_WHOLE = 4096
+"""Of so many sessions the version of the summary is remembered that nothing had to be done for."""
 
 
 class LogIndexer(Protocol):
@@ -73,6 +84,7 @@ class LedgerJob:
         self._trigger = trigger_message_count
         self._segment_message_count = segment_message_count
         self._lease_microseconds = lease_microseconds
+        self._whole: dict[str, tuple[int, int]] = {}
 
     async def step(self, lease: Lease) -> int | None:
         """Repair a stale segment, or take over what a fork inherits, or seal the next segment, or extract an outdated
@@ -87,8 +99,7 @@ class LedgerJob:
         return covered
 
     async def _step(self, lease: Lease, *, trigger: int) -> int | None:
-        whole = check_whole(await self._summaries.get_summary(lease.session_id) or Summary())
-        summary = whole.head
+        summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
@@ -96,37 +107,45 @@ class LedgerJob:
         if archived_until <= summary.covered_seq and session.last_seq <= trigger:
             return None
         if archived_until > summary.covered_seq and not sealable:
-            sealable = await self._archived(session, summary.covered_seq, archived_until)
+            archived = await self._archived(session, summary.covered_seq, archived_until)
+            sealable = (archived,) if archived else ()
         if inherits_more(session, summary):
             ledger = await self._ledger(session)
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
         if not sealable:
-            return await self._write_lines(lease, whole)
-        owner = owner_of(session, sealable[-1].seq or 0)
+            return await self._write_lines(lease, summary)
+        owner = owner_of(session, sealable[0][-1].seq or 0)
         if owner != session.session_id:
-            ledger = await self._sealed_by(owner, session, sealable[-1].seq or 0)
+            ledger = await self._sealed_by(owner, session, sealable[0][-1].seq or 0)
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
-        return await self._seal(lease, session, summary, sealable)
+        return await self._seal(lease, session, sealable)
 
-    async def _write_lines(self, lease: Lease, summary: Summary) -> int | None:
-        """Write the lines of a summary that has none, when nothing else is due: many segments in a row need one set."""
-        if not summary.version or summary.lines() is not None:
+    async def _write_lines(self, lease: Lease, head: SummaryHead) -> int | None:
+        """Write the lines of a summary that has none, when nothing else is due: many segments in a row need one set.
+        One that was found whole is not read again.
+        """
+        if not head.version or self._whole.get(lease.session_id) == (head.epoch, head.version):
             return None
-        written = await anyio.to_thread.run_sync(self._fold.with_lines, summary)
-        return await self._put(lease, summary.head, written) if written.lines_json else None
+        summary = check_whole(await self._summaries.get_summary(lease.session_id) or Summary())
+        if summary.lines() is None:
+            written = await anyio.to_thread.run_sync(self._fold.with_lines, summary)
+            if written.lines_json:
+                return await self._put(lease, summary.head, written)
+        if len(self._whole) >= MOST_WHOLE:
+            self._whole.clear()
+        self._whole[lease.session_id] = (summary.epoch, summary.version)
+        return None
 
-    async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Message]]:
-        """The messages of the next due segment; none if no segment is due."""
-        limit = self._segment_message_count * 8
+    async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Sequence[Message]]]:
+        """The messages of the next due segments; none if no segment is due."""
+        limit = self._segment_message_count * MOST_AT_ONCE
         while True:
             session, messages = await self._messages.read_background(session_id, after=covered_seq, limit=limit)
-            count = next_segment(messages, self._segment_message_count)
-            if count is not None:
-                return session, messages[:count]
-            if len(messages) < limit:
-                return session, ()
+            found = tuple(due_segments(messages, self._segment_message_count))
+            if found or len(messages) < limit:
+                return session, found
             limit *= 2
 
     async def _archived(self, session: Session, covered_seq: int, until_seq: int) -> Sequence[Message]:
@@ -135,50 +154,77 @@ class LedgerJob:
         _, messages = await self._messages.read_background(session.session_id, after=covered_seq, limit=limit)
         return messages[: archived_segment(messages, until_seq) or 0]
 
-    async def _seal(self, lease: Lease, session: Session, before: SummaryHead, messages: Sequence[Message]) -> int:
-        known = await self._summaries.get_summary(session.session_id) or Summary()
-        names = Known(names=names_of(known.facts()))
-        extracted = await self._extractor.extract(session.session_id, messages, names, failures=lease.attempts)
-        facts = extracted.extraction.facts
-        start = before.covered_seq + 1
-        end = messages[-1].seq or start
-        segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, messages, extracted)
+    async def _seal(self, lease: Lease, session: Session, due: Sequence[Sequence[Message]]) -> int:
+        before = check_whole(await self._summaries.get_summary(session.session_id) or Summary())
+        sealed = await self._sealed(lease, session, before, due)
         # what was said of the session during the extraction must not make it vain
         now = await self._summaries.get_summary(session.session_id) or Summary()
-        folded = await self._folded(session, now, segment, facts)
+        folded = await self._folded(session, now, sealed)
+        end = sealed[-1].segment.end_seq
         if session.last_seq - end < 2 * self._segment_message_count:
             folded = await anyio.to_thread.run_sync(self._fold.with_lines, folded)
-        covered = await self._record(lease, segment, facts, successor(now, folded, self._clock()))
+        covered = await self._record(lease, sealed, successor(now, folded, self._clock()))
         await self._indexer.catch_up(lease)
         return covered
 
-    async def _folded(self, session: Session, summary: Summary, segment: Segment, facts: Sequence[Fact]) -> Summary:
-        """`summary` with one more segment. A truncated one also needs what the ledger says about the same things.
-        What people corrected is folded whole: a correction may be newer than the messages of the segment. So is the
+    async def _sealed(
+        self, lease: Lease, session: Session, before: Summary, due: Sequence[Sequence[Message]]
+    ) -> Sequence[SealedSegment]:
+        """The first of the due segments, and those after it for which there is time. A fault in a later one is met when
+        its turn comes.
+        """
+        found: list[SealedSegment] = []
+        facts = list(before.facts())
+        until = anyio.current_time() + AT_ONCE_SECONDS
+        start = before.covered_seq + 1
+        for messages in due:
+            try:
+                names = Known(names=names_of(facts))
+                failures = 0 if found else lease.attempts
+                extracted = await self._extractor.extract(session.session_id, messages, names, failures=failures)
+            except SummarizationError:
+                if not found:
+                    raise
+                break
+            end = messages[-1].seq or start
+            segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, messages, extracted)
+            found.append(SealedSegment(segment=segment, facts=extracted.extraction.facts))
+            facts += extracted.extraction.facts
+            start = end + 1
+            if anyio.current_time() > until:
+                break
+        return found
+
+    async def _folded(self, session: Session, summary: Summary, sealed: Sequence[SealedSegment]) -> Summary:
+        """`summary` with more segments. A truncated one also needs what the ledger says about the same things.
+        What people corrected is folded whole: a correction may be newer than the messages of the segments. So is the
         first segment of a branch that inherits a posted summary.
         """
-        segment, facts = await self._visible(session, segment, facts)
+        shown = [await self._visible(session, each) for each in sealed]
         posted = await self._amendments.read_posted(session.branch)
         if (posted and not summary.version) or await self._amendments.read_corrections(session.session_id):
-            return await self._folded_whole(session, segment, facts)
+            return await self._folded_whole(session, shown)
+        facts = tuple(fact for each in shown for fact in each.facts)
         anchors = tuple({fact.anchor: None for fact in facts}) if summary.truncated else ()
         known = await self._summaries.read_facts_about(session.session_id, session.branch, anchors) if anchors else ()
         until = posted.until_seq if posted else 0
+        *earlier, last = (each.segment for each in shown)
         folded = await anyio.to_thread.run_sync(
-            lambda: self._fold.add(summary, segment, facts, known, posted_until=until)
+            lambda: self._fold.add(summary, last, facts, known, earlier=earlier, posted_until=until)
         )
-        return folded or await self._folded_whole(session, segment, facts)
+        return folded or await self._folded_whole(session, shown)
 
-    async def _visible(
-        self, session: Session, segment: Segment, facts: Sequence[Fact]
-    ) -> tuple[Segment, Sequence[Fact]]:
+    async def _visible(self, session: Session, sealed: SealedSegment) -> SealedSegment:
         """The segment and its facts without what cleared messages state."""
         cleared = (await self._amendments.read_archived(session.branch)).cleared
-        return segment_without(segment, Withheld(cleared=cleared)), facts_without_cleared(facts, cleared)
+        return SealedSegment(
+            segment=segment_without(sealed.segment, Withheld(cleared=cleared)),
+            facts=tuple(facts_without_cleared(sealed.facts, cleared)),
+        )
 
-    async def _folded_whole(self, session: Session, segment: Segment, facts: Sequence[Fact]) -> Summary:
+    async def _folded_whole(self, session: Session, sealed: Sequence[SealedSegment]) -> Summary:
         ledger = await self._ledger(session)
-        return await anyio.to_thread.run_sync(self._fold.whole, with_segment(ledger, segment, facts))
+        return await anyio.to_thread.run_sync(self._fold.whole, with_segments(ledger, sealed))
 
     async def _repair(self, lease: Lease, session: Session, summary: SummaryHead) -> int | None:
         ledger = await self._ledger(session)
@@ -200,11 +246,11 @@ class LedgerJob:
         others = [fact for fact in ledger.facts if not start <= fact.source_seq <= end]
         names = Known(names=names_of(others))
         extracted = await self._extractor.extract(session.session_id, left, names, failures=lease.attempts)
-        facts = extracted.extraction.facts
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
-        shown = with_segment(ledger, *(await self._visible(session, segment, facts)))
+        sealed = SealedSegment(segment=segment, facts=extracted.extraction.facts)
+        shown = with_segments(ledger, [await self._visible(session, sealed)])
         folded = await anyio.to_thread.run_sync(self._fold.whole, shown)
-        return await self._record(lease, segment, facts, successor(summary, folded, self._clock()))
+        return await self._record(lease, [sealed], successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
         """Extract the oldest outdated segment again; after the last one, contexts use the new facts."""
@@ -272,8 +318,9 @@ class LedgerJob:
             raise StoreCorruptError("store: facts or segments are damaged; they are made again from the log")
         return ledger
 
-    async def _record(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> int:
-        if not await self._summaries.record_segment(lease, segment, facts, summary):
+    async def _record(self, lease: Lease, sealed: Sequence[SealedSegment], summary: Summary) -> int:
+        *earlier, last = sealed
+        if not await self._summaries.record_segment(lease, last.segment, last.facts, summary, earlier=earlier):
             raise LeaseLostError
         return summary.covered_seq
 
@@ -365,14 +412,23 @@ def owner_of(session: Session, seq: int) -> str:
     return session.session_id
 
 
-def with_segment(ledger: Ledger, segment: Segment, facts: Sequence[Fact]) -> Ledger:
-    """The ledger after `segment` was recorded: one with the same borders is replaced, and so are its facts."""
-    borders = range(segment.start_seq, segment.end_seq + 1)
-    others = [kept for kept in ledger.segments if kept.end_seq != segment.end_seq]
+def due_segments(messages: Sequence[Message], segment_message_count: int) -> Iterator[Sequence[Message]]:
+    """The messages of each complete segment."""
+    while (count := next_segment(messages, segment_message_count)) is not None:
+        yield messages[:count]
+        messages = messages[count:]
+
+
+def with_segments(ledger: Ledger, sealed: Sequence[SealedSegment]) -> Ledger:
+    """The ledger after segments were recorded: one with the same borders is replaced, and so are its facts."""
+    new = {each.segment.end_seq: each.segment for each in sealed}
+    ranges = [range(each.start_seq, each.end_seq + 1) for each in new.values()]
+    others = (fact for fact in ledger.facts if not any(fact.source_seq in each for each in ranges))
+    segments = {segment.end_seq: segment for segment in ledger.segments} | new
     return msgspec.structs.replace(
         ledger,
-        segments=tuple(sorted([*others, segment], key=lambda item: item.end_seq)),
-        facts=(*(fact for fact in ledger.facts if fact.source_seq not in borders), *facts),
+        segments=tuple(segments[end] for end in sorted(segments)),
+        facts=(*others, *(fact for each in sealed for fact in each.facts)),
     )
 
 

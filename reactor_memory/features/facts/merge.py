@@ -133,13 +133,15 @@ def fold_into(
     facts: Iterable[Fact],
     segment: Segment,
     *,
+    earlier: Iterable[Segment] = (),
     known: Iterable[Fact] = (),
     posted_until: int = 0,
     max_fact_tokens: int,
     max_narrative_tokens: int,
     count: Count,
 ) -> Summary | None:
-    """`summary` with the segment that follows it, as the next version: equal to a refold of the ledger.
+    """`summary` with the segments that follow it, `earlier` and then `segment`, as the next version: equal to a refold
+    of the ledger. `facts` are those of all of them.
 
     What an agent posted speaks for the messages up to `posted_until`, and `summary` tells it. A truncated summary needs
     to be told what the ledger knows about the anchors of `facts` (`next_working_set`). None if only the whole ledger
@@ -153,8 +155,8 @@ def fold_into(
         found = working_set(fold([*summary.facts(), *new]), max_tokens=max_fact_tokens, count=count)
     if found is None:
         return None
-    told = segment.narrative if segment.end_seq > posted_until else ""
-    lines = [*summary.narrative.splitlines(), told]
+    told = (each.narrative for each in (*earlier, segment) if each.end_seq > posted_until)
+    lines = [*summary.narrative.splitlines(), *told]
     return replace(
         summary,
         narrative=fold_narrative(lines, max_tokens=max_narrative_tokens, count=count),

@@ -41,12 +41,13 @@ from reactor_memory.models.ledger import (
     FactCorrection,
     Ledger,
     PostedSummary,
+    SealedSegment,
     Segment,
     Spending,
     Summary,
     SummaryHead,
 )
-from reactor_memory.models.requests import SUMMARIZE, ErasedBranch
+from reactor_memory.models.requests import SUMMARIZE, ErasedBranch, LeaseLostError
 from reactor_memory.models.seq_ranges import is_inside, is_within
 
 if TYPE_CHECKING:
@@ -217,13 +218,18 @@ def _stored_head(session_id: str, *, now: int) -> Steps[SummaryHead | None]:
         return None
 
 
-def record_segment(lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> Steps[bool]:
+def record_segments(lease: Lease, sealed: Sequence[SealedSegment], summary: Summary) -> Steps[bool]:
+    """All of them or, where one is there already, none."""
     if not (yield from _follows(lease, summary)):
         return False
-    if not (yield Query("store_segment", segment_values(segment))):
-        return False
-    yield Query("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
-    yield Batch("insert_fact", [fact_values(segment, ordinal, fact) for ordinal, fact in enumerate(facts)])
+    for place, each in enumerate(sealed):
+        segment = each.segment
+        if not (yield Query("store_segment", segment_values(segment))):
+            if place:
+                raise LeaseLostError  # takes back what was written
+            return False
+        yield Query("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
+        yield Batch("insert_fact", [fact_values(segment, ordinal, fact) for ordinal, fact in enumerate(each.facts)])
     yield Query("store_summary", summary_values(lease.session_id, summary, lease.fence))
     return True
 

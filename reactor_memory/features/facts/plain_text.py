@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from reactor_memory.text.borders import cut
+from reactor_memory.text.caches import memo
 from reactor_memory.text.skeleton import skeleton
 
 MAX_TITLE_CHARACTERS = 100
@@ -80,6 +81,7 @@ def plain_value(text: str) -> str:
     return _MARK.sub(r"\1", plain(text).replace(";", ",")).strip(", ")
 
 
+@memo(maxsize=1024)
 def plain_title(anchor: str) -> str:
     """`plain`, begins with a letter or digit, holds no colon, and is the name of no role or header."""
     text = _MARK.sub(r"\1", plain(anchor).translate(_TITLE_SIGNS))

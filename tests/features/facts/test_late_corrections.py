@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory import Message
-from reactor_memory.features.facts.jobs import with_segment
+from reactor_memory.features.facts.jobs import with_segments
 from reactor_memory.features.facts.merge import refold
-from reactor_memory.models.ledger import Extraction, Fact, Ledger, Segment
+from reactor_memory.models.ledger import Extraction, Fact, Ledger, SealedSegment, Segment
 from reactor_memory.testing import ScriptedSummarizer
 from tests.acceptance.scenes import USER, extract, memory, memory_blocks, save, talk
 
@@ -71,6 +71,6 @@ def test_a_segment_that_is_replaced_takes_its_facts_along() -> None:
         return Fact(anchor=f"a{seq}", key="k", value=value, source_seq=seq, verified=True)
 
     ledger = Ledger(segments=(of(1, 4), of(5, 8)), facts=(fact(2, "old"), fact(6, "kept")))
-    after = with_segment(ledger, of(1, 4), [fact(3, "new")])
+    after = with_segments(ledger, [SealedSegment(segment=of(1, 4), facts=(fact(3, "new"),))])
     summary = refold(after, max_fact_tokens=99, max_narrative_tokens=9, count=len)
     assert [each.value for each in summary.facts()] == ["new", "kept"]

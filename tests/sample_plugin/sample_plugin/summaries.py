@@ -14,7 +14,7 @@ from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.models import BranchRange
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.leases import Lease, WorkState
-from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, SummaryHead
+from reactor_memory.models.ledger import Fact, Ledger, SealedSegment, Segment, Summary, SummaryHead
 from reactor_memory.models.requests import EVER, SUMMARIZE, Ahead, ErasedBranch
 from reactor_memory.wiring.settings import Settings
 from sample_plugin.state import State, Work, state_at
@@ -58,13 +58,25 @@ class SampleSummaries:
     ) -> tuple[Fact, ...]:
         return tuple(fact for fact in self._ledger(branch).facts if fact.verified and fact.anchor in anchors)
 
-    async def record_segment(self, lease: Lease, segment: Segment, facts: Sequence[Fact], summary: Summary) -> bool:
+    async def record_segment(
+        self,
+        lease: Lease,
+        segment: Segment,
+        facts: Sequence[Fact],
+        summary: Summary,
+        *,
+        earlier: Sequence[SealedSegment] = (),
+    ) -> bool:
         segments = self._state.derived[segment.conversation_id].segments
-        known, _ = segments.get(segment.end_seq, (None, ()))
-        may_replace = known is None or (known.start_seq == segment.start_seq and (known.stale or known.outdated))
-        if not may_replace or not await self.put_summary(lease, summary):
+        sealed = (*earlier, SealedSegment(segment=segment, facts=tuple(facts)))
+        for new in (each.segment for each in sealed):
+            known, _ = segments.get(new.end_seq, (None, ()))
+            may_replace = known is None or (known.start_seq == new.start_seq and (known.stale or known.outdated))
+            if not may_replace:
+                return False
+        if not await self.put_summary(lease, summary):
             return False
-        segments[segment.end_seq] = (segment, tuple(facts))
+        segments.update({each.segment.end_seq: (each.segment, each.facts) for each in sealed})
         return True
 
     async def put_summary(self, lease: Lease, summary: Summary) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 import anyio.to_thread
 
-from reactor_memory.features.facts import summarizers
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 
 
 class ExtractiveSummarizer:
-    """A `Summarizer` that reads every message itself. Never fails, never leaves the machine."""
+    """A `Summarizer` that keeps the words of people and the calls of tools as they are. Never fails, never leaves the
+    machine. It tells no narrative.
+    """
 
     condenser = None
 
@@ -22,18 +24,19 @@ class ExtractiveSummarizer:
 
     @property
     def prompt_version(self) -> str:
-        return "1"
+        return "2"
 
     async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
-        """Facts in the order of the messages and the one or two sentences that hold the most details.
-
-        Works in a thread: large messages take tens of milliseconds, and the agent is talking meanwhile.
-        """
-        return await anyio.to_thread.run_sync(_extracted, messages)
+        """Statements and calls in the order of the messages. Works in a thread."""
+        return await anyio.to_thread.run_sync(_read, messages)
 
     async def aclose(self) -> None:
         """Nothing to give back."""
 
 
-def _extracted(messages: Sequence[Message]) -> Extraction:
-    return summarizers.extraction.extract(messages)
+def _read(messages: Sequence[Message]) -> Extraction:
+    package = "reactor_memory.features.facts.quoting"
+    said = import_module(f"{package}.statements_said").statements_said(messages)
+    made = import_module(f"{package}.calls_made").calls_made(messages)
+    facts = sorted([*said, *made], key=lambda fact: fact.source_seq)
+    return Extraction(facts=tuple(facts))

@@ -1,17 +1,15 @@
-"""The reader that quotes, through the public surface: shown, explained, retracted, erased, chosen by a setting."""
+"""The reader that quotes, through the public surface: shown, explained, retracted, erased, written once."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from reactor_memory import Memory, open_memory
 from reactor_memory.features.facts import rendering
-from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.wiring.settings import Settings
 from tests.features.facts.quoting.reading import calls, result, says, user
 
@@ -28,8 +26,8 @@ TURNS = [
 
 
 @asynccontextmanager
-async def told(reader: str = "quotes") -> AsyncIterator[Memory]:
-    async with open_memory(Settings(store={"url": "memory://"}, summary={"reader": reader})) as memory:
+async def told() -> AsyncIterator[Memory]:
+    async with open_memory(Settings(store={"url": "memory://"})) as memory:
         for turn in TURNS:
             await memory.save_history("s", turn, user_id="u")
         await memory.drain()
@@ -48,12 +46,6 @@ async def test_a_context_shows_who_said_what_and_what_was_done() -> None:
         assert 'Odile: "I can\'t eat hazelnuts."' in lines
         assert any(line.startswith("book_ferry: ") and "Hvar" in line and "FE-771" in line for line in lines)
         assert not any(line.startswith("Tamsin") and "hazelnut" in line for line in lines)
-
-
-async def test_the_default_reads_facts() -> None:
-    assert Settings().summary.reader == "facts"
-    async with told("facts") as memory:
-        assert all(not fact.key.startswith("quote.") for fact in await memory.facts.list("s", user_id="u"))
 
 
 async def test_a_retracted_statement_is_not_shown() -> None:
@@ -87,19 +79,6 @@ async def test_each_shown_line_names_the_messages_it_was_made_from() -> None:
         assert line.sources == (1,)
 
 
-async def test_a_session_read_otherwise_is_read_anew_by_a_rebuild(tmp_path: Path) -> None:
-    store = {"url": f"sqlite:///{tmp_path / 'memory.db'}"}
-    async with open_memory(Settings(store=store)) as memory:
-        for turn in TURNS:
-            await memory.save_history("s", turn, user_id="u")
-        await memory.drain()
-    async with open_memory(Settings(store=store, summary={"reader": "quotes"})) as memory:
-        assert not any(map(is_quoting, await memory.facts.list("s", user_id="u")))
-        await memory.facts.rebuild("s", user_id="u")
-        await memory.drain()
-        assert all(map(is_quoting, await memory.facts.list("s", user_id="u")))
-
-
 async def test_a_load_writes_no_lines_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     async with told() as memory:
         expected = await shown(memory)
@@ -128,14 +107,9 @@ async def test_lines_of_other_facts_are_not_shown() -> None:
 
 
 async def test_many_segments_in_a_row_have_lines_at_last() -> None:
-    async with open_memory(Settings(store={"url": "memory://"}, summary={"reader": "quotes"})) as memory:
+    async with open_memory(Settings(store={"url": "memory://"})) as memory:
         await memory.save_history("s", [message for turn in TURNS * 3 for message in turn], user_id="u")
         await memory.drain()
         summary = await memory.container.summary_store().get_summary("s")
         assert summary is not None
         assert summary.lines()
-
-
-def test_another_reader_is_refused_by_name() -> None:
-    with pytest.raises(Exception, match=r"summary\.reader"):
-        Settings(summary={"reader": "poems"})
