@@ -15,8 +15,10 @@ from reactor_memory.cli.log_lines import log_to_stderr
 
 @click.command()
 @click.option("--recount", "recounting", is_flag=True, help="Count messages again that another tokenizer counted.")
+@click.option("--supabase", is_flag=True, help="Print the SQL of the tables of a chat on Supabase; change nothing.")
+@click.option("--apply", is_flag=True, help="With --supabase: run that SQL.")
 @with_common_options
-async def migrate(invocation: Invocation, recounting: bool) -> None:
+async def migrate(invocation: Invocation, recounting: bool, supabase: bool, apply: bool) -> None:
     """Bring the schema of the database up to date.
 
     SQLite files are brought up to date whenever they are opened; PostgreSQL only by this command, or by
@@ -24,13 +26,27 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
 
     After a change of tokens.encoding, messages of the old one are counted again at every load; --recount stores the
     new counts.
+
+    --supabase is for a database of Supabase, empty or used: it makes user_agent_active_sessions,
+    agent_long_term_memory and chat_message_history over the tables of the store, policies and grants.
     """
+    if supabase and not apply:
+        echo(await _supabase_script(invocation), nl=False)
+        return
+    if apply and not supabase:
+        raise click.UsageError("--apply belongs to --supabase")
     from reactor_memory.cli import tables
     from reactor_memory.features.entries.operations import recount as recount_entries
     from reactor_memory.features.recounting.recounting import recount
 
     settings = invocation.settings(store={"auto_migrate": True})
+    if supabase:
+        _require_postgres(settings.store.url)
     async with invocation.container(settings, creates=True) as container:
+        if supabase:
+            from reactor_memory.database.supabase import make_supabase_tables
+
+            await container.database().write(make_supabase_tables)
         counter = container.message_counter()
         recounted = 0
         if recounting:
@@ -38,6 +54,27 @@ async def migrate(invocation: Invocation, recounting: bool) -> None:
             recounted = await recount(container.database(), counter.name, counter.counted, also=also)
         schema = dict((await container.message_store().check()).details).get("schema", "")
     invocation.show({"schema": schema, "recounted": recounted}, lambda: tables.migrated(schema, recounted))
+
+
+async def _supabase_script(invocation: Invocation) -> str:
+    """With the migrations that the database needs first."""
+    from reactor_memory.database.schema import BehindError, newest_revision
+    from reactor_memory.database.supabase import whole_script
+
+    settings = invocation.settings(store={"auto_migrate": False})
+    _require_postgres(settings.store.url)
+    revision: str | None = newest_revision()
+    try:
+        async with invocation.container(settings):
+            pass
+    except BehindError as error:
+        revision = error.revision
+    return whole_script(revision)
+
+
+def _require_postgres(url: str) -> None:
+    if not url.startswith("postgres"):
+        raise click.UsageError("--supabase needs a database of PostgreSQL: name it by --store or store.url")
 
 
 @click.command()

@@ -69,12 +69,21 @@ def is_behind(revision: str | None) -> bool:
     return revision != newest_revision()
 
 
+class BehindError(SchemaError):
+    """The database needs migrations: it is at `revision`, None without a schema of ours."""
+
+    def __init__(self, text: str, revision: str | None) -> None:
+        super().__init__(text)
+        self.revision = revision
+
+
 def require_newest() -> Steps[None]:
     """`SchemaError` unless the schema is the one of this code."""
     revision = yield from read_revision()
     if is_behind(revision):
         found = "has no schema" if revision is None else f"is at revision {revision}"
-        raise SchemaError(f"schema: the database {found}, {newest_revision()} is needed; run: reactor-memory migrate")
+        wanted = f"{newest_revision()} is needed; run: reactor-memory migrate"
+        raise BehindError(f"schema: the database {found}, {wanted}", revision)
 
 
 def upgrade(revision: str | None, statements: Sequence[str]) -> Steps[str | None]:

@@ -16,6 +16,8 @@ from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.testing.builders import wall_clock
 from reactor_memory.wiring.plugins import PLUG_POINTS
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
+from tests.scenes.postgres_server import execute
+from tests.scenes.supabase import AUTH
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 
@@ -282,6 +284,29 @@ def test_postgresql_is_migrated_by_this_command_only(run: Run, folder: Path, emp
     assert run("migrate", "--store", empty_postgres_dsn).code == 0
     assert run("import", file, "--store", empty_postgres_dsn).code == 0
     assert run("doctor", "--store", empty_postgres_dsn).code == 0
+
+
+@pytest.mark.postgres
+def test_tables_of_supabase_are_printed_or_made(run: Run, folder: Path, empty_postgres_dsn: str) -> None:
+    execute(empty_postgres_dsn, AUTH)
+    printed = run("migrate", "--supabase", "--store", empty_postgres_dsn)
+    assert (printed.code, printed.err) == (0, "")
+    assert "CREATE TABLE conversations" in printed.out  # nothing was changed, so it is still to be made
+    assert run("migrate", "--supabase", "--apply", "--store", empty_postgres_dsn).code == 0
+    execute(
+        empty_postgres_dsn, "SELECT * FROM user_agent_active_sessions, agent_long_term_memory, chat_message_history"
+    )
+    again = run("migrate", "--supabase", "--store", empty_postgres_dsn)
+    assert "CREATE TABLE conversations" not in again.out
+    execute(empty_postgres_dsn, again.out)
+
+
+def test_tables_of_supabase_need_postgresql(run: Run, folder: Path) -> None:
+    for options in (["--supabase"], ["--supabase", "--apply"], ["--apply"]):
+        refused = run("migrate", *options, "--store", "new.db")
+        assert refused.code == 2
+        assert "--supabase" in refused.err
+    assert not (folder / "new.db").exists()
 
 
 # -- worker ------------------------------------------------------------------------------------------------

@@ -1,27 +1,20 @@
 """Every table is fenced: a row of a group or of a user is out of reach for SQL that names another, or nobody."""
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
 import pytest
 
-from reactor_memory.database.schema import REVISION_TABLE
+from tests.scenes.filled_tables import fill_tables
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
 USERS = ("ann", "bob")
 OF_THE_SERVICE = {"api_keys", "answered_requests", "service_secrets", "agent_settings"}
 """What is nobody's in particular is there for the store alone."""
-
-COLUMNS = f"""
-SELECT table_name, column_name, udt_name FROM information_schema.columns
-WHERE table_schema = 'public' AND table_name <> '{REVISION_TABLE}' ORDER BY table_name, ordinal_position
-"""
-VALUES = {"text": "'{user}'", "int8": "{number}", "tsvector": "'{user}'", "_float4": "'{{{number}}}'"}
-"""Of a row of a user: everything that is a text, its group included, is their name."""
 
 CALLED = re.compile(r"\b(\w+)\(")
 KNOWN = {"current_setting", "COALESCE", "NULLIF", "ANY", "IN"}
@@ -30,21 +23,7 @@ KNOWN = {"current_setting", "COALESCE", "NULLIF", "ANY", "IN"}
 @pytest.fixture
 async def tables(postgres_dsn: str) -> list[str]:
     """With a row of each user in every one."""
-    connection = await asyncpg.connect(postgres_dsn)
-    columns: dict[str, list[tuple[str, str]]] = {}
-    for table, column, kind in await connection.fetch(COLUMNS):
-        columns.setdefault(table, []).append((column, kind))
-    for table in columns:
-        for user in USERS:
-            await connection.execute(insert(table, columns[table], user))
-    await connection.close()
-    return list(columns)
-
-
-def insert(table: str, columns: Sequence[tuple[str, str]], user: str) -> str:
-    names = ", ".join(f'"{column}"' for column, _ in columns)
-    values = ", ".join(VALUES[kind].format(user=user, number=USERS.index(user)) for _, kind in columns)
-    return f"INSERT INTO {table} ({names}) VALUES ({values})"
+    return await fill_tables(postgres_dsn, USERS)
 
 
 @asynccontextmanager
@@ -65,7 +44,7 @@ async def asking(dsn: str, **settings: str) -> AsyncGenerator[Any]:
 async def whose(connection: Any, table: str) -> list[str]:
     """The users of the rows that can be read: the name stands in each."""
     rows = await connection.fetch(f"SELECT * FROM {table}")
-    return ["ann" if "ann" in map(str, row.values()) or 0 in row.values() else "bob" for row in rows]
+    return ["ann" if "ann" in map(str, row.values()) or 1 in row.values() else "bob" for row in rows]
 
 
 async def test_nobody_reads_or_changes_a_row(fenced_postgres_dsn: str, tables: list[str]) -> None:
