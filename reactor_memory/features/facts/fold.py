@@ -11,7 +11,6 @@ from reactor_memory.features.facts.quoting.ready_lines import lines_json
 from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary
 from reactor_memory.text.caches import memo
 
-
 MOST_TEXTS = 16_384
 """The tokens of so many texts are remembered: from one segment to the next nearly all lines stay as they were."""
 
