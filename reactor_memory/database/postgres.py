@@ -17,7 +17,7 @@ from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
-from reactor_memory.database.postgres_errors import translate, unconnected
+from reactor_memory.database.postgres_errors import placed, translate, unconnected
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
 from reactor_memory.database.postgres_poolers import (
     READ_ONLY,
@@ -43,6 +43,7 @@ from reactor_memory.errors import (
     OutcomeUnknownError,
     ReactorMemoryError,
     StoreClosedError,
+    StoreError,
     StoreUnavailableError,
 )
 
@@ -58,6 +59,7 @@ internal error).
 _WRITERS = 2
 """Batches of grouped writes on their way at once: while one waits for the disk, the other is made."""
 
+UNKNOWN_SSL = "has an sslmode that PostgreSQL does not know, or that needs a root certificate (sslrootcert)"
 CONNECTING_SHARE = 0.8
 """Of the time that a call may take: then there is some left to say why no connection was made."""
 
@@ -112,6 +114,9 @@ class PostgresDatabase(Database):
             if self._auto_migrate:
                 await self._migrate()
             await self.read(require_newest)
+        except StoreError as error:
+            await self.close()
+            raise placed(error, self._dsn) from error.__cause__
         except BaseException:
             await self.close()
             raise
@@ -151,7 +156,9 @@ class PostgresDatabase(Database):
                 timeout=self._timeout_seconds * CONNECTING_SHARE,
             )
         except ValueError:
-            raise ConfigurationError("store.url", "is not an address of a PostgreSQL database") from None
+            known = "sslmode" not in self._dsn
+            problem = "is not an address of a PostgreSQL database" if known else UNKNOWN_SSL
+            raise ConfigurationError("store.url", problem) from None
         except asyncpg.UndefinedObjectError:
             raise ConfigurationError("store.url", "has a parameter behind ? that PostgreSQL does not know") from None
         except (OSError, asyncpg.PostgresError) as error:

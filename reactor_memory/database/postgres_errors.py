@@ -21,12 +21,15 @@ from reactor_memory.errors import (
 STORE_URL = "store.url"
 REFUSED = "the database refused the login; check user, password and database name"
 NO_DATABASE = "the database does not exist; create it, or correct its name"
+NO_RIGHT = "does not let the user do that; grant SELECT, INSERT, UPDATE and DELETE on its tables (to migrate: CREATE)"
 BROKEN = "the connection to the database broke; try again"
 
 _CODES: dict[str, tuple[type[StoreError], str]] = {
     "08": (StoreUnavailableError, BROKEN),
     "28": (StoreUnavailableError, REFUSED),
     "3D": (StoreUnavailableError, NO_DATABASE),
+    "42501": (StoreError, f"the database {NO_RIGHT}"),
+    "42P01": (StoreError, "a table is missing, or lies in a schema that the user may not use; grant USAGE on it"),
     "40": (StoreUnavailableError, "the transaction collided with another one; try again"),
     "53": (StoreUnavailableError, "the database has no connection or memory left; try again later"),
     "53100": (StoreFullError, FULL),
@@ -42,7 +45,13 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
 _NO_LOGIN = {
     "28": ("refused the login", "check user and password, and what pg_hba.conf allows"),
     "3D": ("does not exist", "create it, or correct the name in store.url"),
+    "42501": ("does not let the user connect", "grant CONNECT on it"),
+    "53": ("has no connection or memory left", "try again, lower store.pool_size, or raise max_connections there"),
+    "57": ("is stopping or starting", "try again"),
 }
+_SSL_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+_NO_SSL_FILE = f"a file is not there that {', '.join(_SSL_FILES)} in store.url may name"
+_MAY_WANT_SSL = ", which may want SSL (sslmode=require in store.url)"
 
 
 def translate(error: BaseException) -> StoreError:
@@ -63,12 +72,23 @@ def unconnected(
     """
     sqlstate = getattr(error, "sqlstate", None)
     if not isinstance(sqlstate, str):
-        why = _why(error, seconds).replace(STORE_URL, address)
+        names_files = any(f"{each}=" in dsn for each in _SSL_FILES)
+        why = _NO_SSL_FILE if names_files and isinstance(error, FileNotFoundError) else _why(error, seconds)
+        why = why.replace(STORE_URL, address)
         return StoreUnavailableError(f"{what} cannot be reached: {place_of(dsn)}: {why}")
-    if sqlstate[:2] not in _NO_LOGIN:
-        return translate(error)
-    problem, remedy = _NO_LOGIN[sqlstate[:2]]
+    known = _NO_LOGIN.get(sqlstate) or _NO_LOGIN.get(sqlstate[:2])
+    if known is None:
+        return placed(translate(error), dsn)
+    problem, remedy = known
+    if str(error).endswith(("no encryption", "SSL off")) and "[local]" not in str(error):
+        remedy += _MAY_WANT_SSL
     return StoreUnavailableError(f"{what} {problem}: {place_of(dsn)}; {remedy.replace(STORE_URL, address)}")
+
+
+def placed(error: StoreError, dsn: str) -> StoreError:
+    """The error, saying of which database, if it does not say so already."""
+    place = place_of(dsn)
+    return error if place in str(error) else type(error)(f"{error} ({place})")
 
 
 def _why(error: Exception, seconds: float) -> str:

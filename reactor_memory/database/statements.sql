@@ -5,7 +5,9 @@
 SELECT name FROM sqlite_master WHERE type = 'table'
 -- name: tables [postgres]
 -- across groups
-SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()
+-- Those that the user may not read, too.
+SELECT relname FROM pg_class
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND relnamespace = to_regnamespace(COALESCE(current_schema(), 'public'))
 
 -- name: revision
 -- across groups

@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import asyncpg
 import pytest
 
 from reactor_memory.database.postgres_address import UNKNOWN, place_of
 from reactor_memory.database.postgres_errors import unconnected
-from reactor_memory.errors import StoreUnavailableError
+from reactor_memory.errors import StoreError, StoreUnavailableError
 from reactor_memory.memory import open_memory
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
@@ -58,6 +60,39 @@ def test_every_reason_has_its_remedy(error: Exception, why: str) -> None:
     told = str(unconnected(error, "postgresql://me:s3cret@db/shop", 4))
     assert told.startswith(f'store: the database cannot be reached: db:5432, database "shop": {why}')
     assert "s3cret" not in told
+
+
+def from_server(sqlstate: str, text: str = "s3cret") -> Exception:
+    error: Any = asyncpg.PostgresError(text)
+    error.sqlstate = sqlstate
+    return error
+
+
+NO_ENTRY = 'no pg_hba.conf entry for host "{}", user "me", database "shop", no encryption'
+
+
+@each_row(
+    "error, told",
+    [
+        (from_server("28P01"), 'refused the login: db:5432, database "shop"; check user and password'),
+        (from_server("28000", NO_ENTRY.format("10.0.0.7")), "pg_hba.conf allows, which may want SSL (sslmode=require"),
+        (from_server("28000", NO_ENTRY.format("[local]")), "check user and password, and what pg_hba.conf allows"),
+        (from_server("3D000"), 'does not exist: db:5432, database "shop"; create it'),
+        (from_server("42501"), 'does not let the user connect: db:5432, database "shop"; grant CONNECT on it'),
+        (from_server("53300"), 'has no connection or memory left: db:5432, database "shop"; try again'),
+        (from_server("57P03"), 'is stopping or starting: db:5432, database "shop"; try again'),
+        (from_server("57P01"), 'is stopping or starting: db:5432, database "shop"; try again'),
+        (from_server("08P01"), 'the connection to the database broke; try again (db:5432, database "shop")'),
+        (from_server("XX000"), 'the database failed (SQLSTATE XX000) (db:5432, database "shop")'),
+    ],
+)
+def test_what_a_server_answers_to_a_login_is_told(error: Exception, told: str) -> None:
+    failed = unconnected(error, "postgresql://me:s3cret@db/shop", 4)
+    assert told in str(failed)
+    assert ("SSL" in str(failed)) == ("SSL" in told)
+    assert "s3cret" not in str(failed)
+    assert "10.0.0.7" not in str(failed)
+    assert type(failed) in (StoreUnavailableError, StoreError)
 
 
 async def failure_of(url: str) -> str:
