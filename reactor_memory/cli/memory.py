@@ -182,6 +182,7 @@ async def summarize(invocation: Invocation, rebuild: bool) -> int:
     """
     from reactor_memory.cli import tables
     from reactor_memory.cli.tables import SummaryView
+    from reactor_memory.core.log import health
     from reactor_memory.wiring.selection import is_progressive
 
     settings = invocation.settings(background={"enabled": True})
@@ -192,6 +193,8 @@ async def summarize(invocation: Invocation, rebuild: bool) -> int:
     async with invocation.memory(settings) as memory:
         if rebuild:
             await memory.facts.rebuild(invocation.session_id, user_id=invocation.user_id)
+        if memory.container.in_database() == "on":
+            await memory.container.database().write(health.make_again_what_is_damaged, invocation.session_id)
         with suppress(SummarizationError):  # what failed is told by the state
             await memory.summarize(invocation.session_id, user_id=invocation.user_id)
         await memory.drain()

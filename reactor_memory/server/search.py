@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from litestar import Controller, post
 from litestar.params import JSONBody
+from msgspec import UNSET
 
 from reactor_memory.features.search.message_search import MessageSearchService
 from reactor_memory.features.search.models import MessageHit, MessageSearch, SearchCursor
@@ -42,6 +43,7 @@ class SearchController(Controller):
         return bodies.SearchResults(
             data=[_result(hit) for hit in found.hits],
             next_cursor=None if found.next is None else tokens.before(found.next),
+            is_damaged=True if found.is_damaged else UNSET,
         )
 
 

@@ -127,6 +127,7 @@ def context(shown: SharedContext, form: Provider | None) -> bodies.ConversationC
         ],
         next_after_message_id=shown.next_after_message_id,
         tokens=shown.tokens,
+        remarks=list(shown.remarks) or UNSET,
         report=UNSET if shown.report is None else shown.report,
         request=UNSET if form is None else getattr(forms, f"to_{form}")(shown.messages),
     )

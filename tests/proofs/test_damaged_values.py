@@ -18,6 +18,7 @@ import pytest
 from litestar.testing import AsyncTestClient
 
 from reactor_memory import Memory, Message, open_memory
+from reactor_memory.core.log import health
 from reactor_memory.errors import (
     ReactorMemoryError,
     SessionDeletedError,
@@ -405,3 +406,58 @@ async def test_a_damaged_session_is_listed_as_that(path: Path, column: str, valu
         listed = (await memory.list_sessions(user_id="ann")).sessions
         assert {each.session_id for each in listed if each.is_damaged} == {"damaged"}
         assert {each.session_id for each in listed} > {"damaged", "whole"}
+
+
+DAMAGED_INDEXES = {
+    "UPDATE recall_ranges SET end_seq = ? WHERE conversation_id = 'damaged'": "recall index",
+    "UPDATE recall_ranges SET start_seq = ? WHERE conversation_id = 'damaged'": "recall index",
+    """UPDATE recall_passages SET length = ?
+    WHERE place = (SELECT MAX(place) FROM recall_passages
+                   WHERE place >> 40 = (SELECT number FROM recall_ranges WHERE conversation_id = 'damaged'))
+    """: "recall index",
+    "UPDATE search_progress SET embedded_seq = ? WHERE conversation_id = 'damaged'": "search index",
+    "UPDATE search_progress SET scope = ? WHERE conversation_id = 'damaged'": "search index",
+    "UPDATE search_entries SET length = ? WHERE conversation_id = 'damaged' AND seq = 3": "search index",
+    "UPDATE embeddings SET vector = ? WHERE conversation_id = 'damaged' AND seq = 3": "search index",
+}
+
+
+@pytest.mark.parametrize("statement", DAMAGED_INDEXES)
+async def test_doctor_names_a_damaged_index_until_it_is_made_again(path: Path, statement: str) -> None:
+    async with opened(path) as memory:
+        assert (await memory.container.message_store().check()).problems == ()
+        change(path, statement, b"\xff")
+        told = (await memory.container.message_store().check()).problems
+        what = DAMAGED_INDEXES[statement]
+        assert told == (f"session 'damaged': its {what} is damaged; run: reactor-memory summarize damaged",)
+        await memory.container.database().write(health.make_again_what_is_damaged, "damaged")
+        assert (await memory.container.message_store().check()).problems == ()
+        await memory.summarize("damaged", user_id="ann")
+        await memory.container.background_work().run_once()
+        assert await memory.recall("damaged", "order number A-2", user_id="ann")
+
+
+@pytest.mark.parametrize("vector", [b"\xff", b"", "x7", b"\xff" * 4096])
+async def test_damaged_meanings_are_named_by_the_load(path: Path, vector: object) -> None:
+    change(path, "UPDATE embeddings SET vector = ? WHERE conversation_id = 'damaged' AND seq = 3", vector)
+    async with opened(path, background={"poll_seconds": 3600}) as memory:
+        remark = "damaged, left out and made again: recall index"
+        asked = partial(memory.load_history, "damaged", user_id="ann", query="order number and cat", budget=900)
+        assert remark in (await asked()).report.remarks
+        assert remark not in (await asked()).report.remarks
+        await memory.container.background_work().run_once()
+        assert (await memory.container.message_store().check()).problems == ()
+
+
+async def test_the_service_names_what_is_damaged(path: Path) -> None:
+    async with (
+        running_service(f"sqlite:///{path}", background={"enabled": False}) as service,
+        AsyncTestClient(service.app) as client,
+    ):
+        asked = partial(client.post, "/v1/user/search/messages", json={"query": "order"}, headers=service.user("ann"))
+        whole = (await asked()).json()
+        assert "isDamaged" not in whole
+        change(path, "UPDATE search_progress SET scope = ? WHERE conversation_id = 'damaged'", b"\xff")
+        change(path, "UPDATE context_layouts SET narrative = ? WHERE conversation_id = 'damaged'", "{bad")
+        assert (await asked()).json()["isDamaged"] is True
+        assert "isDamaged" not in (await asked()).json()

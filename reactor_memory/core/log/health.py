@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from shlex import quote
 
 from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.scrubbing import FILES, LONG_SECONDS
@@ -60,6 +61,7 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     of_features: tuple[tuple[str, str], ...] = ()
     for hook in hooks():
         of_features += yield from hook.health()
+    damages = yield from _damages()
     gaps = yield Query("gaps", {"limit": 20})
     left = yield Query("left_of_erasures", _LEFT)
     return StoreHealth(
@@ -72,8 +74,28 @@ def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
             *(("left to destroy", _left(row)) for row in left),
             *(detail for part in rest for detail in part),
         ),
-        problems=(*gap_problems(gaps), *(f"left to destroy: {_left(row)}" for row in left if row[2])),
+        problems=(*gap_problems(gaps), *damages, *(f"left to destroy: {_left(row)}" for row in left if row[2])),
     )
+
+
+def _damages() -> Steps[tuple[str, ...]]:
+    """Of what features derive. A load or a search names it, too, and makes it again when it meets it."""
+    told: list[str] = []
+    for hook in hooks():
+        damaged = yield from hook.damaged(None)
+        told += [_damage(session_id, hook.derives) for session_id in damaged[:_MOST_PROBLEMS]]
+    return tuple(told)
+
+
+def _damage(session_id: str, what: str) -> str:
+    return f"session {session_id!r}: its {what} is damaged; run: reactor-memory summarize {quote(str(session_id))}"
+
+
+def make_again_what_is_damaged(session_id: str) -> Steps[None]:
+    """Of what features derive of a session."""
+    for hook in hooks():
+        if (yield from hook.damaged(session_id)):
+            yield from hook.make_again(session_id)
 
 
 def _left(row: Row) -> str:

@@ -78,6 +78,18 @@ class LogHook:
         yield from ()
         return 0
 
+    derives: ClassVar[str] = ""
+    """What the feature keeps of a session that it can make again from the log."""
+
+    def damaged(self, session_id: str | None) -> Steps[tuple[str, ...]]:
+        """The sessions, or this one, of which some of what it `derives` cannot be read."""
+        yield from ()
+        return ()
+
+    def make_again(self, session_id: str) -> Steps[None]:
+        """Take away what it `derives` of a damaged session; background work makes it again."""
+        yield from ()
+
     def health(self) -> Steps[tuple[tuple[str, str], ...]]:
         """Details for a report on the database."""
         yield from ()

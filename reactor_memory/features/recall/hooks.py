@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 class RecallHook(LogHook):
     merges = ("merge_index",)
+    derives = "recall index"
+
+    def damaged(self, session_id: str | None) -> Steps[tuple[str, ...]]:
+        return tuple([row[0] for row in (yield Query("damaged_recall_ranges", {"conversation_id": session_id}))])
+
+    def make_again(self, session_id: str) -> Steps[None]:
+        yield from recall.make_again([session_id])
 
     def forget(self, gone: Gone, *, now: int, refold: LedgerFold) -> Steps[None]:
         for branch in gone.branches:

@@ -192,3 +192,26 @@ CROSS JOIN messages AS message
 WHERE message.group_id = :group_id AND message.conversation_id = place ->> 0 AND message.seq = (place ->> 1)::bigint
   AND message.role <> 'summary'
   AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (place ->> 2)::bigint))
+
+-- name: damaged_recall_ranges
+-- across groups: the conversations, or this one, whose range or passages hold what this library never wrote.
+SELECT conversation_id FROM recall_ranges
+WHERE (:conversation_id IS NULL OR conversation_id = :conversation_id)
+  AND (typeof(start_seq) <> 'integer' OR typeof(end_seq) <> 'integer' OR typeof(number) <> 'integer'
+       OR typeof(version) <> 'integer' OR start_seq <= 0 OR end_seq < start_seq - 1 OR number < 0)
+UNION
+SELECT held.conversation_id FROM recall_passages AS passage JOIN recall_ranges AS held ON held.number = passage.place >> 40
+WHERE (:conversation_id IS NULL OR held.conversation_id = :conversation_id)
+  AND (typeof(passage.end_seq) <> 'integer' OR typeof(start_at) <> 'integer' OR typeof(end_at) <> 'integer'
+       OR typeof(call_seq) <> 'integer' OR typeof(tokens) <> 'integer' OR typeof(length) <> 'integer'
+       OR passage.end_seq < 0 OR start_at < 0 OR end_at < 0 OR call_seq < 0 OR tokens < 0 OR length < 0)
+
+-- name: damaged_recall_ranges [postgres]
+-- across groups
+SELECT conversation_id FROM recall_ranges
+WHERE (CAST(:conversation_id AS TEXT) IS NULL OR conversation_id = CAST(:conversation_id AS TEXT))
+  AND (start_seq <= 0 OR end_seq < start_seq - 1 OR number < 0)
+UNION
+SELECT conversation_id FROM recall_passages
+WHERE (CAST(:conversation_id AS TEXT) IS NULL OR conversation_id = CAST(:conversation_id AS TEXT))
+  AND (end_seq < 0 OR start_at < 0 OR end_at < 0 OR call_seq < 0 OR tokens < 0 OR length < 0)

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 
 class SearchHook(LogHook):
     merges = ("merge_search",)
+    derives = "search index"
+
+    def damaged(self, session_id: str | None) -> Steps[tuple[str, ...]]:
+        return (yield from search.damaged_entries(None if session_id is None else [session_id], vector_bytes=None))
+
+    def make_again(self, session_id: str) -> Steps[None]:
+        yield from search.forget([session_id])
 
     def out_of_view(self, conversation_id: str, start: int, end: int, *, destroyed: bool) -> Steps[None]:
         yield from search.forget_range(conversation_id, start, end)

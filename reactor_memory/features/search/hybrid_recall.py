@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 from msgspec.structs import replace
 
 from reactor_memory.database.database import Database
-from reactor_memory.errors import EmbeddingError
+from reactor_memory.errors import EmbeddingError, StoreCorruptError, StoreReadOnlyError
 from reactor_memory.features.recall.gate import MAX_CHARACTERS
 from reactor_memory.features.recall.passages import PASSAGE_CHARACTERS
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
+from reactor_memory.features.search.operations import drop_damaged
 from reactor_memory.features.search.vector_operations import nearest_in_branch
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, IndexPart, Passage, RecallQuery
 from reactor_memory.models.leases import Lease
@@ -76,11 +78,20 @@ class MeaningIndex:
         try:
             with anyio.fail_after(self._seconds):
                 near = await self._near(query, by_words.indexed_until)
+        except StoreCorruptError:
+            await self._make_again(query)
+            return replace(by_words, is_damaged=True)
         except Exception as error:  # an embedder is anybody's code, and recall does without it
             reason = error.reason if isinstance(error, EmbeddingError) else type(error).__name__
             log.warning("recalled by words alone", extra={"session_id": query.session_id, "reason": reason})
             return by_words
         return with_meanings(by_words, near, above=self._min_similarity, limit=query.limit)
+
+    async def _make_again(self, query: RecallQuery) -> None:
+        log.warning("meanings are damaged and made again", extra={"session_id": query.session_id})
+        ids = [part.conversation_id for part in query.branch]
+        with suppress(StoreReadOnlyError):
+            await self._database.write(drop_damaged, ids, vector_bytes=None)
 
     async def _near(self, query: RecallQuery, until: int) -> tuple[Near, ...]:
         [vector] = await self._embedder.embed([query.text[:MAX_CHARACTERS]], is_query=True)

@@ -403,6 +403,20 @@ def drop_damaged_entries(user_id: str, *, vector_bytes: int | None) -> Steps[boo
     """
     yield from name_user(user_id)
     ids = [row[1] for row in (yield Query("visible_conversations", {"user_id": user_id}))]
-    rows = yield Query("damaged_entries", {"conversations": to_json(ids) or "[]", "vector_bytes": vector_bytes})
-    yield from forget(row[0] for row in rows)
-    return bool(rows)
+    return (yield from drop_damaged(ids, vector_bytes=vector_bytes))
+
+
+def drop_damaged(conversation_ids: Sequence[str], *, vector_bytes: int | None) -> Steps[bool]:
+    """As `drop_damaged_entries`, of these conversations."""
+    damaged = yield from damaged_entries(conversation_ids, vector_bytes=vector_bytes)
+    yield from forget(damaged)
+    return bool(damaged)
+
+
+def damaged_entries(conversation_ids: Sequence[str] | None, *, vector_bytes: int | None) -> Steps[tuple[str, ...]]:
+    """Of these conversations, or of all, those of which search holds something that cannot be read. `vector_bytes`: how
+    long a vector is, if that is known; else all of a conversation and a model are as long.
+    """
+    ids = None if conversation_ids is None else to_json(conversation_ids) or "[]"
+    rows = yield Query("damaged_entries", {"conversations": ids, "vector_bytes": vector_bytes})
+    return tuple([row[0] for row in rows])

@@ -371,26 +371,32 @@ INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
 SELECT 1
 
 -- name: damaged_entries
--- across groups: of the conversations that a user may read. `vector_bytes`: how long a vector is, if that is known.
+-- across groups: of these conversations, or of all. `vector_bytes`: how long a vector is, if that is known.
 WITH wanted AS (SELECT value AS id FROM json_each(:conversations))
 SELECT conversation_id FROM search_progress
-WHERE conversation_id IN (SELECT id FROM wanted)
+WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
   AND (typeof(indexed_seq) <> 'integer' OR typeof(embedded_seq) <> 'integer' OR typeof(number) <> 'integer'
        OR typeof(scope) <> 'text' OR length(scope) <> 8 OR scope GLOB '*[^0-9a-f]*'
        OR typeof(parked) <> 'integer' OR indexed_seq < 0 OR embedded_seq < 0 OR number < 0)
 UNION
 SELECT conversation_id FROM search_entries
-WHERE conversation_id IN (SELECT id FROM wanted)
+WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
   AND (typeof(seq) <> 'integer' OR typeof(length) <> 'integer' OR typeof(sent_at) <> 'integer'
        OR seq < 0 OR length < 0)
 UNION
 SELECT conversation_id FROM embeddings
-WHERE conversation_id IN (SELECT id FROM wanted)
+WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
   AND (typeof(vector) <> 'blob' OR typeof(seq) <> 'integer' OR typeof(sent_at) <> 'integer'
        OR (CAST(:vector_bytes AS INTEGER) IS NOT NULL AND length(vector) <> CAST(:vector_bytes AS INTEGER)))
+UNION
+SELECT conversation_id FROM embeddings
+WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
+GROUP BY conversation_id, model
+HAVING MIN(length(vector)) <> MAX(length(vector))
 
 -- name: damaged_entries [postgres]
 -- across groups, as above. Its columns hold what they are declared for.
 SELECT conversation_id FROM search_progress
-WHERE conversation_id IN (SELECT json_array_elements_text(:conversations::json))
+WHERE (CAST(:conversations AS TEXT) IS NULL
+       OR conversation_id IN (SELECT json_array_elements_text(CAST(:conversations AS TEXT)::json)))
   AND (indexed_seq < 0 OR embedded_seq < 0 OR :vector_bytes::bigint < 0 OR scope !~ '^[0-9a-f]{8}$')

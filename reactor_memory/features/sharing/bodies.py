@@ -254,13 +254,14 @@ class ContextMessage(_Said, frozen=True, kw_only=True):
 
 class ConversationContext(Answer, ProviderForms, frozen=True, kw_only=True):
     """`report` is there when it was asked for (``report=true``), and so is `request` (``form=anthropic``): the messages
-    as this provider takes them.
+    as this provider takes them. `remarks` are there where there are some, such as on what was damaged and left out.
     """
 
     conversation_id: str
     messages: list[ContextMessage]
     next_after_message_id: str | None
     tokens: int
+    remarks: list[str] | UnsetType = UNSET
     report: JsonObject | UnsetType = UNSET
     request: JsonObject | list[JsonObject] | UnsetType = UNSET
 
@@ -317,8 +318,13 @@ class SearchResult(Answer, frozen=True, kw_only=True):
 
 
 class SearchResults(Answer, frozen=True, kw_only=True):
+    """`isDamaged` stands there, as true, where some of the index could not be read: it is missing here until background
+    work has made it again.
+    """
+
     data: list[SearchResult]
     next_cursor: str | None
+    is_damaged: bool | UnsetType = UNSET
 
 
 # -- response streams -------------------------------------------------------------------------------------------------

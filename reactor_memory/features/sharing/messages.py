@@ -62,8 +62,8 @@ class NewMessage(Value, frozen=True, kw_only=True):
 
 class SharedContext(Value, frozen=True, kw_only=True):
     """What the model is to get, and the parts that it belongs to. `next_after_message_id` names the newest message in
-    it: what follows it is the next slice. `tokens` are those of `messages`; `report`, if asked for, tells of the
-    context before a limit cut it.
+    it: what follows it is the next slice. `tokens` are those of `messages`; `remarks`, in words, and `report`, if asked
+    for, tell of the context before a limit cut it.
     """
 
     conversation_id: str
@@ -72,6 +72,7 @@ class SharedContext(Value, frozen=True, kw_only=True):
     next_after_message_id: str | None
     tokens: int
     report: JsonObject | None = None
+    remarks: tuple[str, ...] = ()
 
 
 class Messages:
@@ -323,6 +324,7 @@ def shared_context(conversation_id: str, context: Context, *, limit: int | None,
         next_after_message_id=newest and newest.message_id,
         tokens=told.total_tokens - sum((context.messages[place].token_count or 0) + told.overhead for place in cut),
         report=msgspec.to_builtins(told) if report else None,
+        remarks=told.remarks,
     )
 
 
