@@ -18,6 +18,9 @@ HEAD_SHARE = 0.6
 LONG_ARGUMENTS = 600
 """Characters of JSON. Longer arguments of a call are left out whole: half of them would be no JSON."""
 
+SHORT_TEXT = 60
+"""Bytes of a text that no excerpt would shorten. In scripts where a character says more, it takes more of them."""
+
 WORD = 24
 """A cut moves by at most so many characters, so as not to divide a word or a number."""
 
@@ -42,7 +45,12 @@ def can_be_cut(message: Message) -> bool:
     """Whether a part of the message may be shown: what a provider has signed, it takes back only as it was."""
     if any(call.metadata for call in message.tool_calls) or any(map(is_reasoning, message.parts)):
         return False
-    return len(message.content) > LONG_ARGUMENTS // 10 or any(map(_is_long, message.tool_calls))
+    return len(message.content.encode()) > SHORT_TEXT or any(map(_is_long, message.tool_calls))
+
+
+def least_excerpt(message: Message, count: Count) -> int:
+    """The tokens of the shortest excerpt: the mark alone, and what cannot be cut."""
+    return count(_cut(message, 0, 0, cuts_calls=any(map(_is_long, message.tool_calls))))
 
 
 def shown_as(message: Message, excerpt: Excerpt) -> Message:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reactor_memory.core.context.current_turn import Count
-from reactor_memory.core.context.excerpts import can_be_cut, excerpt_of, shown_as
+from reactor_memory.core.context.excerpts import can_be_cut, excerpt_of, least_excerpt, shown_as
 from reactor_memory.core.context.newest_turns import Cut, LeftOut
 from reactor_memory.models import Message, reasoned_runs
 from reactor_memory.models.excerpts import Excerpt
@@ -23,11 +23,13 @@ OLDER_SHARE = 0.25
 whole number, and the other a multiple of it: that is what makes a larger room show no less.
 """
 
-LEAST_EXCERPT = 80
-"""Tokens below which an excerpt says too little."""
+LEAST_CAP = 80
+"""In the smallest room, too, a message may take so many tokens."""
 
-LEAST_OF_UNIT = 40
-"""The same where several messages can only stand together."""
+LEAST_TEXT = 8
+"""Tokens that an excerpt has beside its mark: its first words say what to look up by its place. What is left of a room
+that holds no more would stay empty.
+"""
 
 MOST_OF_CUT = 0.9
 """While older messages are not shown, what is left makes no excerpt longer than this share of its message."""
@@ -50,6 +52,7 @@ class _Fill:
         self.tokens: dict[int, int] = {}
         self.orphans: dict[int, LeftOut] = {}
         self._costs: dict[int, int] = {}
+        self._floors: dict[int, int] = {}
         self._aside: list[Sequence[int]] = []
         self._reasoned: set[int] = set()
 
@@ -68,11 +71,15 @@ class _Fill:
             if never.intersection(unit.positions) or not self._may_stand(unit):
                 self._aside.append(unit.positions)
                 continue
-            if sum(map(self._floor(unit), unit.positions)) > left:
-                if left >= max(LEAST_EXCERPT, int(OLDER_SHARE * self._room)):
+            wanted = sum(min(self.cost(index), unit.cap) for index in unit.positions)
+            if wanted > left and sum(map(self._floor, unit.positions)) > left:
+                if left >= max(LEAST_CAP, int(OLDER_SHARE * self._room)):
                     self._aside.append(unit.positions)
                     continue
                 is_all = False
+                begun = self._begun(unit, left + spare)
+                self.tokens |= begun
+                left -= sum(begun.values())
                 break
             given = self._leveled(unit, left)
             self.tokens |= given
@@ -85,7 +92,7 @@ class _Fill:
         self._lengthen(left + spare)
 
     def _units_back(self, start: int, end: int) -> Iterator[_Unit]:
-        cap = max(LEAST_EXCERPT, int(NEWEST_SHARE * self._room))
+        cap = max(LEAST_CAP, int(NEWEST_SHARE * self._room))
         while end > start:
             begin = last_turn_start(self._messages, start, end)
             lost = find_orphans(self._messages, begin, end)
@@ -94,8 +101,8 @@ class _Fill:
             for run in reversed(units([self._messages[index] for index in positions])):
                 yield _Unit([positions[index] for index in run], cap)
                 if len(run) > 1:
-                    cap = max(LEAST_EXCERPT, int(OLDER_SHARE * self._room))
-            end, cap = begin, max(LEAST_EXCERPT, int(OLDER_SHARE * self._room))
+                    cap = max(LEAST_CAP, int(OLDER_SHARE * self._room))
+            end, cap = begin, max(LEAST_CAP, int(OLDER_SHARE * self._room))
 
     def _may_stand(self, unit: _Unit) -> bool:
         return all(self.cost(index) <= unit.cap or self._can_be_cut(index) for index in unit.positions)
@@ -103,29 +110,37 @@ class _Fill:
     def _can_be_cut(self, index: int) -> bool:
         return index not in self._reasoned and can_be_cut(self._messages[index])
 
-    def _floor(self, unit: _Unit):
-        least = LEAST_EXCERPT if len(unit.positions) == 1 else LEAST_OF_UNIT + self._overhead
-
-        def floor(index: int) -> int:
-            cost = self.cost(index)
-            return min(cost, least) if self._can_be_cut(index) else cost
-
-        return floor
+    def _floor(self, index: int) -> int:
+        """The least tokens that show something of a message."""
+        cost = self.cost(index)
+        if not self._can_be_cut(index):
+            return cost
+        if index not in self._floors:
+            least = least_excerpt(self._messages[index], self._count)
+            self._floors[index] = min(cost, least + LEAST_TEXT + self._overhead)
+        return self._floors[index]
 
     def _leveled(self, unit: _Unit, left: int) -> dict[int, int]:
         """Tokens for each message of the unit: its cap, or where these are too many, what one level for all allows."""
-        floor = self._floor(unit)
         most = {index: min(self.cost(index), unit.cap) for index in unit.positions}
         if sum(most.values()) <= left:
             return most
         low, high = 0, unit.cap
         while low < high:
             middle = (low + high + 1) // 2
-            if sum(max(floor(index), min(each, middle)) for index, each in most.items()) <= left:
+            if sum(max(self._floor(index), min(each, middle)) for index, each in most.items()) <= left:
                 low = middle
             else:
                 high = middle - 1
-        return {index: max(floor(index), min(each, low)) for index, each in most.items()}
+        return {index: max(self._floor(index), min(each, low)) for index, each in most.items()}
+
+    def _begun(self, unit: _Unit, left: int) -> dict[int, int]:
+        """What is left shows of the first unit that it is too little for, if that is one message: never all of it."""
+        if len(unit.positions) > 1 or not self._can_be_cut(unit.positions[0]):
+            return {}
+        (index,) = unit.positions
+        most = min(left, int(MOST_OF_CUT * self.cost(index)))
+        return {index: most} if most >= self._floor(index) else {}
 
     def _complete(self, left: int, never: frozenset[int]) -> int:
         """All messages have been asked: the newest that were cut, and then those left out, become whole. Returns what

@@ -283,7 +283,7 @@ def test_three_tool_rounds_keep_the_question_and_the_newest_pair() -> None:
     history = [Message.user("earlier"), Message.assistant("a" * 80)]
     rounds = [message for step in range(3) for message in pair(str(step), "r" * 60)]
     shown = kept([*history, Message.user("book it"), *rounds], 200)
-    assert shown[0] == Message.user("book it")
+    assert Message.user("book it") in shown
     assert shown[-2:] == rounds[-2:]
 
 

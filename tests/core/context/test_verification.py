@@ -42,7 +42,7 @@ def good() -> Context:
         recalled_lines=(LINE,),
         covered_seq=1,
     )
-    return assemble(proposal, [Message.user("now")], ContextLimits(budget=175), count=count, count_text=count_text)
+    return assemble(proposal, [Message.user("now")], ContextLimits(budget=150), count=count, count_text=count_text)
 
 
 def reasoned() -> tuple[tuple[Message, ...], Context]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.excerpts import LONG_ARGUMENTS, excerpt_of, left_out_mark, shown_as
+from reactor_memory.core.context.excerpts import LONG_ARGUMENTS, can_be_cut, excerpt_of, left_out_mark, shown_as
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.context.window_fill import excerpts_of, filled, held, shown_messages
 from reactor_memory.models import Message, ToolCall
@@ -62,6 +62,7 @@ def shown(messages: Sequence[Message], budget: int) -> Context:
     return context
 
 
+MARK = len(left_out_mark(3_000, 16))
 sizes = st.lists(st.one_of(st.integers(1, 60), st.integers(61, 3_000)), min_size=1, max_size=16)
 
 
@@ -76,7 +77,30 @@ def test_a_room_is_full_unless_everything_stands_in_it(lengths: list[int], room:
     messages = talk(lengths)
     cut = filled(messages, 0, len(messages), room, count)
     left = room - cut.tokens
-    assert left < 80 + 48 or (cut.start == 0 and not cut.excerpts)
+    assert left < MARK + 8 or (cut.start == 0 and not cut.excerpts)
+
+
+def test_what_is_left_begins_the_next_message() -> None:
+    messages = talk([900, 30, 30, 30])
+    cut = filled(messages, 0, 4, 160, count)
+    assert cut.start == 0
+    assert 160 - MARK // 2 < cut.tokens <= 160
+
+
+def test_what_memory_leaves_lengthens_a_part_and_completes_none() -> None:
+    messages = talk([70, 30, 30, 30])
+    without = filled(messages, 0, 4, 100, count)
+    assert without.start == 1
+    for spare in range(40, 80):
+        cut = filled(messages, 0, 4, 100, count, spare=spare)
+        assert cut.tokens <= 100 + spare
+        assert cut.start == 1 or 0 in cut.excerpts
+
+
+@pytest.mark.parametrize("text", ["会" * 25, "창" * 25, "ж" * 35, "a" * 65])
+def test_a_short_text_takes_more_bytes_where_characters_say_more(text: str) -> None:
+    assert can_be_cut(Message.user(text))
+    assert not can_be_cut(Message.user(text[: len(text) // 2]))
 
 
 @pytest.mark.parametrize("ago", [1, 2, 6])
