@@ -28,7 +28,7 @@ from reactor_memory.core.context.blocks import Block, FittedBlock, Verbatim, fit
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn, current_turn
 from reactor_memory.core.context.draft import ContextLimits, Draft
-from reactor_memory.core.context.newest_turns import FULL, Cut, kept_start, newest_turns, without_oldest
+from reactor_memory.core.context.newest_turns import FULL, KEPT_SHARE, Cut, kept_start, newest_turns, without_oldest
 from reactor_memory.errors import BudgetExceededError
 from reactor_memory.models import Message, turns
 
@@ -88,7 +88,7 @@ class Head(NamedTuple):
         protected, fitted, room = protect(verbatim, turn, left, cost, count_text)
         room = max(0, min(room, left.budget - protected.tokens - reserve))
         shown = [leading] if leading else list[FittedPart]()
-        kept = _kept_beside_last(draft, self.window_end, limits, cost)
+        kept = _kept_beside_last(draft, self.window_end, room, limits, cost)
         window = _Window(draft, self.window_end, limits, count, self.tokenizer, is_steady=is_steady)
         if draft.blocks:
             least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
@@ -271,11 +271,20 @@ def _bring_back(
     return cut, [_block(*each, limits) for each in zip(behind, fitted, strict=True)]
 
 
-def _kept_beside_last(draft: Draft, end: int, limits: ContextLimits, cost: Count) -> int:
-    """What the newest turns of the window cost, which stay whatever comes back."""
+def _kept_beside_last(draft: Draft, end: int, room: int, limits: ContextLimits, cost: Count) -> int:
+    """What the newest turns of the window cost as they are shown, which stay whatever comes back. Where they are longer
+    than the room, and have to be cut, they leave a part of it.
+    """
     if not draft.blocks_at("last"):
         return 0
-    return sum(map(cost, draft.window[kept_start(draft.window, end, limits.budget, cost) : end]))
+    forms = {excerpt.seq: excerpt.tokens and excerpt.tokens + limits.overhead for excerpt in draft.excerpts}
+
+    def shown_cost(message: Message) -> int:
+        tokens = forms.get(message.seq or 0)
+        return cost(message) if tokens is None else tokens
+
+    kept = sum(map(shown_cost, draft.window[kept_start(draft.window, end, limits.budget, shown_cost) : end]))
+    return kept if kept <= room else int(KEPT_SHARE * room)
 
 
 def make_context(draft: Draft, limits: ContextLimits, shown: Iterable[FittedPart], system: str | None) -> Context:
