@@ -1,6 +1,7 @@
 """A conversation as passages: bounded pieces of messages, which an index finds and a context brings back. Pure.
 
-A passage is at most `PASSAGE_CHARACTERS` of one message, cut at the largest border near its end. Short talk of one turn
+A passage is at most `PASSAGE_CHARACTERS` of one message, a third of it in scripts that say as much in so many, cut at
+the largest border near its end. Short talk of one turn
 is one passage: an answer is found by the words of its question. Calls and results stay apart, for each tells of one
 thing. The terms of a passage are those of its text and of its head: who spoke and when, or which call it answers.
 """
@@ -37,6 +38,11 @@ CHARACTERS_A_TOKEN = 4
 
 TELLING_MESSAGES, TELLING_CHARACTERS = 40, 200
 """What tells the language of a run of messages: the beginnings of so many."""
+
+WIDE = 3
+"""A character of a script that writes syllables or words with it counts so many times, for it takes as many tokens."""
+
+_WIDE = re.compile("[\u2e80-\U000e0000]")
 
 _BORDERS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?…]\s|[。！？।؟]"), re.compile(r"\s"))
 
@@ -111,12 +117,12 @@ def pieces(messages: Sequence[Message]) -> Iterator[Piece]:
     for message in messages:
         text = text_of(message)
         joins = talk and message.role != "user" and _is_talk(message) and _follows(talk[-1], message)
-        if talk and not (joins and sum(len(each.content) for each in talk) + len(text) <= PASSAGE_CHARACTERS):
+        if talk and not (joins and sum(width(each.content) for each in talk) + width(text) <= PASSAGE_CHARACTERS):
             yield _joined(talk)
             talk = []
         if not text.strip() or not is_indexed(message):
             continue
-        if _is_talk(message) and len(text) <= PASSAGE_CHARACTERS:
+        if _is_talk(message) and width(text) <= PASSAGE_CHARACTERS:
             talk.append(message)
             continue
         yield from _cut(message, text, calls)
@@ -178,11 +184,16 @@ def short_call(call: ToolCall) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
+def width(text: str) -> int:
+    """The characters of a text, those of wide scripts counted `WIDE` times."""
+    return len(text) if text.isascii() else len(text) + (WIDE - 1) * len(_WIDE.findall(text))
+
+
 def borders(text: str) -> Iterator[tuple[int, int]]:
     """Where the pieces of a text begin and end."""
-    start = 0
-    while len(text) - start > PASSAGE_CHARACTERS:
-        end = _border(text, start + PASSAGE_CHARACTERS // 2, start + PASSAGE_CHARACTERS)
+    start, most = 0, PASSAGE_CHARACTERS * len(text) // max(1, width(text))
+    while len(text) - start > most:
+        end = _border(text, start + most // 2, start + most)
         yield start, end
         start = end
     if start < len(text):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from reactor_memory.features.recall.passages import (
     PASSAGE_CHARACTERS,
+    WIDE,
     borders,
     call_text,
     passages_of,
@@ -34,6 +35,16 @@ def test_pieces_of_a_text_are_all_of_it_in_order(text: str) -> None:
     found = list(borders(text))
     assert "".join(text[start:end] for start, end in found) == text
     assert all(0 < end - start <= PASSAGE_CHARACTERS for start, end in found)
+
+
+@pytest.mark.parametrize("word", ["会议", "かな", "회의"])
+def test_wide_scripts_have_shorter_passages(word: str) -> None:
+    found = list(borders(word * 1_000))
+    assert all(end - start <= PASSAGE_CHARACTERS // WIDE for start, end in found)
+    (half, *_) = borders("a" * 1_000 + word * 500)
+    assert PASSAGE_CHARACTERS // WIDE < half[1] < PASSAGE_CHARACTERS
+    log = numbered(Message.user(word * 60), Message.assistant(word * 20), Message.assistant(word * 40))
+    assert [(each.passage.seq, each.passage.end_seq) for each in pieces(log)] == [(1, 2), (3, 3)]
 
 
 @pytest.mark.parametrize(
