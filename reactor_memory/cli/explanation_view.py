@@ -70,7 +70,7 @@ def _facts(fates: Sequence[FactFate]) -> Table:
     made = table("message", "fact", "said by", "as it was said", "line", right=("message", "line"))
     for fate in fates:
         fact = fate.fact
-        named = printable(f"{fact.anchor}, {fact.key}: {fact.value}{' (failed)' * fact.failed}")
+        named = printable(f"{fact.anchor}, {fact.key}: {fact.value}{fact.mark}")
         quoted = Text(printable(fate.quote), no_wrap=True, overflow="ellipsis")
         made.add_row(str(fact.source_seq), named, fact.said_by, quoted, _where(fate))
     return made

@@ -246,7 +246,7 @@ def facts(found: Sequence[TracedFact], missing: str = NO_FACTS_YET) -> Renderabl
     kind.no_wrap = True
     for traced in found:
         fact = traced.fact
-        marks = "".join([" (failed)" * fact.failed, " (not verified)" * (not fact.verified)])
+        marks = "".join([fact.mark, " (not verified)" * (not fact.verified)])
         marks += " (corrected by a person)" * fact.amended + " (retracted by a person)" * traced.retracted
         marks += " (muted)" * traced.muted
         if traced.successor and traced.successor.amended:

@@ -16,7 +16,9 @@ from reactor_memory.models import Role, Value
 from reactor_memory.models.block_lines import ReadyLine, ReadyLines
 
 Category: TypeAlias = Literal["ENTITY", "DECISION", "CONDITION", "STATE", "NUMERIC", "GENERAL"]
-Act: TypeAlias = Literal["statement", "decision", "correction"]
+Act: TypeAlias = Literal["statement", "decision", "correction", "interrupted"]
+
+FAILED_MARK, INTERRUPTED_MARK = " (failed)", " (interrupted, outcome unknown)"
 
 RULED = 3.6
 """The worth of what a user ruled for good: losing it does more harm than losing anything that was done."""
@@ -35,8 +37,9 @@ class Fact(Value, frozen=True, kw_only=True):
     `anchor` is the thing it is about ("reserve_restaurant #2", "user"); identity is anchor + key. `span` is where the
     value stands, in characters of `evidence_text(message)` (feature facts) of the message as the
     redactor leaves it. `said_by` is the role of the source message. `failed` marks an attempt that did not succeed: it
-    is a fact that it was tried. `amended` says that a person fixed it: no message states the value, and everything else
-    is as it was in the fact that it replaces.
+    is a fact that it was tried. If its act is ``interrupted``, the turn broke off before a result came. `amended`
+    says that a person fixed it: no message states the value, and everything else is as it was in the fact that it
+    replaces.
 
     `salience` is set, 1 to 100, where the value is a quotation, words of a message as they stand there: how much they
     matter. A context may show them without the words that a short form can do without.
@@ -54,6 +57,13 @@ class Fact(Value, frozen=True, kw_only=True):
     verified: bool = False
     salience: int = 0
     amended: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What stands behind the name of what was tried, if it is not known to have been done."""
+        if not self.failed:
+            return ""
+        return INTERRUPTED_MARK if self.act == "interrupted" else FAILED_MARK
 
     @property
     def worth(self) -> float:

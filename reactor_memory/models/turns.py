@@ -207,6 +207,11 @@ def is_answered(turn: Sequence[Message]) -> bool:
 INTERRUPTED = "[no result: the run was interrupted before the tool answered]"
 
 
+def told_interrupted(result: Message) -> bool:
+    """Whether this stands for a result that nobody knows."""
+    return result.content == INTERRUPTED and result.outcome == "failed"
+
+
 def interrupted_results(turn: Sequence[Message]) -> list[Message]:
     """Results that say so, for the calls with which a turn breaks off."""
     run = turn[_last_exchange(turn) :]
@@ -241,6 +246,8 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
     shown = list(messages)
     for end in reversed(ends):
         start = _last_exchange(messages[:end])
+        if start == end:
+            continue
         begins, after = messages[start].seq or 0, messages[end].seq or 0 if end < last else last_seq + 1
         there = {message.seq or 0 for message in messages} if there is None else there
         # of a turn that ran beside others, the result may stand behind all of them

@@ -194,7 +194,7 @@ async def test_turns_that_messages_do_not_tell_apart_are_known(url: str) -> None
 async def test_newest_messages_begin_between_turns_at_once(most: int) -> None:
     history = {"max_conversation_turns": most}
     async with agent_memory(scripted(), summary={"enabled": False}, history=history) as memory:
-        await AtOnce(memory, [turn_of(name, 3) for name in "ab"]).store([0, 1] * 8)
+        await AtOnce(memory, [turn_of(name, 12) for name in "ab"]).store([0, 1] * 20)
         context = await memory.load_history("s", user_id=USER)
         assert await problems(memory, context) == []
 

@@ -22,7 +22,7 @@ from reactor_memory.text.spans import sentences
 Count: TypeAlias = Callable[[str], int]
 Identity: TypeAlias = tuple[str, str, bool, bool]
 
-_ACT_RANK = {"statement": 0, "decision": 1, "correction": 2}
+_ACT_RANK = {"interrupted": 0, "statement": 0, "decision": 1, "correction": 2}
 _SEPARATOR = "; "
 _PIECES = re.compile(r"\S(?:.{0,398}\S)?(?=\s|$)|\S{1,400}")
 """At most 400 characters, up to a space if there is one."""

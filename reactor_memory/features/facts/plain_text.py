@@ -33,7 +33,7 @@ _SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
 """Without one of these none of the patterns above and below finds anything."""
 
 _FENCE = re.compile(r"`{2,}|~{2,}")
-_MARK = re.compile(r"\((failed|tool)\)", re.IGNORECASE)
+_MARK = re.compile(r"\((failed|tool|interrupted[^()]*)\)", re.IGNORECASE)
 BULLETS = re.compile(r"^(?:[-+*•] +)+")
 _FORGED_START = re.compile(
     r"[\W\d_]*"

@@ -21,7 +21,7 @@ from reactor_memory.features.facts.plain_text import BULLETS, plain_title, plain
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.models.block_lines import BlockLine, Form
-from reactor_memory.models.ledger import RULED, SETTLED, Fact
+from reactor_memory.models.ledger import FAILED_MARK, INTERRUPTED_MARK, RULED, SETTLED, Fact
 from reactor_memory.text.borders import cut
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on, with_dates
@@ -40,7 +40,6 @@ Thing: TypeAlias = tuple[str, str, str]
 
 MAX_LINE_CHARACTERS = 400
 SEPARATOR = "; "
-FAILED_MARK = " (failed)"
 TOOL_MARK = " (tool)"
 ID_SUFFIX = ".id"
 QUOTED = "-"
@@ -385,14 +384,14 @@ def _record_lines(facts: Sequence[Fact], again: Sequence[Sequence[Fact]], style:
     stated = {(fact.key, fact.failed): plain_value(fact.value).casefold() for fact in facts if fact.said_by != "tool"}
     title = _title(facts)
     named = _with_names(facts)
-    for failed in (False, True):
+    for mark in ("", FAILED_MARK, INTERRUPTED_MARK):
         for from_tool in (False, True):
-            row = [fact for fact in named if fact.failed == failed and (fact.said_by == "tool") == from_tool]
+            row = [fact for fact in named if fact.mark == mark and (fact.said_by == "tool") == from_tool]
             pieces = _pieces(_uncommon(row, again, style), stated if from_tool else {}, named, title)
             if row and not from_tool:
                 for call, before in zip(again, (facts, *again), strict=False):
-                    pieces = _changed(pieces, call, _given(before), failed=failed)
-            yield from _row_lines(f"{title}{FAILED_MARK * failed}:", pieces, named, style.tokens_of)
+                    pieces = _changed(pieces, call, _given(before), failed=bool(mark))
+            yield from _row_lines(f"{title}{mark}:", pieces, named, style.tokens_of)
 
 
 def _uncommon(row: Sequence[Fact], again: Sequence[Sequence[Fact]], style: _Style) -> Sequence[Fact]:

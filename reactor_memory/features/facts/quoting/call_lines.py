@@ -37,7 +37,7 @@ where a row has another value, it says so.
 COLUMN_SHARE = 0.5
 """An argument of so many rows is a column."""
 
-SEPARATOR, RESULT, THEN, FAILED = "; ", " -> ", " then ", " (failed)"
+SEPARATOR, RESULT, THEN = "; ", " -> ", " then "
 ROW, NOTHING = "+ ", "-"
 SHORT_NUMBER = 5
 ID_WORDS = frozenset({"id", "key", "code"})
@@ -172,7 +172,7 @@ def _part(call: Linked[Made], fact: Fact) -> Part:
     """A value with its label: an id with its name, a change with what it was before, a repeated try with the first."""
     value = _quoted(fact.value)
     changed = next((change.before for change in call.changes if change.fact == fact), None)
-    tried = [f"{_quoted(other.value)}{FAILED * made.failed}" for made in call.tried for other in made.given
+    tried = [f"{_quoted(other.value)}{made.mark}" for made in call.tried for other in made.given
              if other.key == fact.key and other.value != fact.value]  # fmt: skip
     if changed is not None:
         value = f"{_quoted(changed.value)} → {value}"
@@ -213,7 +213,7 @@ def _shortly(made: Made, maker: Made) -> str:
     given = _given(Linked(made._replace(given=tuple(fact for fact in made.given if fact.value not in known)), 1.0))
     replies = [_part(Linked(made, 1.0), fact) for fact in told if fact.value not in known]
     values = SEPARATOR.join(_labelled(part, short_label(part.key)) for part in [*given, *replies][:MOST_FIELDS])
-    return f"{plain_title(made.tool)}{FAILED * made.failed}{': ' * bool(values)}{values}"
+    return f"{plain_title(made.tool)}{made.mark}{': ' * bool(values)}{values}"
 
 
 def _common_ending(rows: Sequence[_Row]) -> str:
@@ -230,7 +230,7 @@ def _alone(row: _Row) -> CallLine:
     named = [_labelled(part, label) for part, label in zip(parts, labels(parts, title=made.tool), strict=True)]
     border = len(row.given) + len(row.made)
     given, told, rest = named[: len(row.given)], named[len(row.given) : border], named[border:]
-    text = f"{title}{FAILED * made.failed}:{' ' * bool(given)}{SEPARATOR.join(given)}"
+    text = f"{title}{made.mark}:{' ' * bool(given)}{SEPARATOR.join(given)}"
     return _line(row, text, told, rest, row.after)
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple, cast
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
 from reactor_memory.models import Message, ToolCall
-from reactor_memory.models.ledger import Fact
+from reactor_memory.models.ledger import Act, Fact
+from reactor_memory.models.turns import told_interrupted, with_interruptions
 from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
 
@@ -95,6 +96,7 @@ class _Exchange(NamedTuple):
     seq: int
     place: int
     result: Message | None = None
+    is_interrupted: bool = False
 
 
 def calls_made(messages: Sequence[Message]) -> Iterator[Fact]:
@@ -108,7 +110,7 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     """Some providers number the calls of each turn from 0 again: a result belongs to the newest call of its id."""
     found: list[_Exchange] = []
     newest: dict[str, int] = {}
-    for message in messages:
+    for message in with_interruptions(messages, messages[-1].seq or 0 if messages else 0):
         places: dict[str, int] = {}
         for call in message.tool_calls:
             places[call.name] = places.get(call.name, 0) + 1
@@ -116,7 +118,10 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
             found.append(_Exchange(call, message.seq or 0, places[call.name]))
         if message.role == "tool" and (message.tool_call_id or "") in newest:
             index = newest[message.tool_call_id or ""]
-            found[index] = found[index]._replace(result=message)
+            is_interrupted = told_interrupted(message)
+            found[index] = found[index]._replace(
+                result=None if is_interrupted else message, is_interrupted=is_interrupted
+            )
     return found
 
 
@@ -133,6 +138,7 @@ def _only_thinks(exchange: _Exchange) -> bool:
 def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
     name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
     anchor, failed, role = anchor_of(name, exchange.seq, exchange.place), is_failed(exchange.result), _role(exchange)
+    act: Act = "interrupted" if exchange.is_interrupted else "statement"
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
     given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
     for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
@@ -143,7 +149,8 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
             source_seq=exchange.seq,
             said_by="assistant",
             salience=salience,
-            failed=failed,
+            act=act,
+            failed=failed or exchange.is_interrupted,
         )
     if exchange.result is not None:
         for key, value in _reply(exchange.result, {leaf.text.casefold() for leaf in given}, role, later):

@@ -278,10 +278,11 @@ def _calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[Made]]
 
 
 def _comment(each: Made, said: Sequence[Said]) -> Said | None:
-    """What the model says right after a call that gave nothing back."""
-    if each.fields or each.lines or each.role == "read":
+    """What the model says right after a call that gave nothing back, unless the user spoke before."""
+    if each.fields or each.lines or each.failed or each.role == "read":
         return None
-    return next((other for other in said if each.seq < other.seq <= each.seq + 2 and not other.is_users), None)
+    after = next((other for other in said if each.seq < other.seq <= each.seq + 2), None)
+    return None if after is None or after.is_users else after
 
 
 def _names(made: Sequence[Made]) -> Mapping[str, Fact]:

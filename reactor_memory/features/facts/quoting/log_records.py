@@ -62,6 +62,10 @@ class Made(NamedTuple):
     def failed(self) -> bool:
         return any(fact.failed for fact in self.facts)
 
+    @property
+    def mark(self) -> str:
+        return next((fact.mark for fact in self.facts if fact.failed), "")
+
 
 def statements_of(facts: Iterable[Fact]) -> list[Said]:
     """The statements, in the order of the log."""

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from reactor_memory.models import JsonObject, Message, Role, ToolCall
+from reactor_memory.models.turns import with_interruptions
 from reactor_memory.text.borders import border_before
 
 if TYPE_CHECKING:
@@ -34,11 +35,15 @@ def to_json(value: Any) -> str:
 
 
 def records_of(messages: Sequence[Message]) -> Iterator[Record]:
-    """One record for the text of each message, and one for each tool call. A result is named after its call."""
+    """One record for the text of each message, and one for each tool call. A result is named after its call; of a call
+    with which a turn broke off, it says so.
+    """
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
-    for message in messages:
+    seq = 0
+    for message in with_interruptions(messages, messages[-1].seq or 0 if messages else 0):
+        seq = message.seq or seq
         name = message.name or tools.get(message.tool_call_id or "")
-        record = Record(seq=message.seq or 0, role=message.role, name=name)
+        record = Record(seq=seq, role=message.role, name=name)
         text, attached = _readable(message)
         if text or attached or not message.tool_calls:
             yield replace(record, text=text, attached=attached)

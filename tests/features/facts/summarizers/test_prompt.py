@@ -11,6 +11,7 @@ from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, buil
 from reactor_memory.features.facts.summarizers.records import chunks, records_of
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact, Known, KnownNames
+from reactor_memory.models.turns import INTERRUPTED
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.scenes.tables import each_row
 
@@ -68,7 +69,8 @@ def test_a_payload_stays_inside_its_string(payload: str):
 @given(messages)
 def test_every_text_comes_through_unchanged(drawn: list[Message]):
     records = json.loads(document_of(*drawn))["records"]
-    assert [r["text"] for r in records if "calls" not in r and "text" in r] == [m.content for m in drawn if m.content]
+    texts = [r["text"] for r in records if "calls" not in r and "text" in r]
+    assert [text for text in texts if text != INTERRUPTED] == [m.content for m in drawn if m.content]
     told = [(r["calls"], r.get("text", "")) for r in records if "calls" in r]
     for (name, arguments), call in zip(told, [c for m in drawn for c in m.tool_calls], strict=True):
         assert name == call.name
@@ -78,6 +80,13 @@ def test_every_text_comes_through_unchanged(drawn: list[Message]):
 @given(messages)
 def test_document_has_no_character_that_ends_tag_or_a_line(drawn: list[Message]):
     assert not set(document_of(*drawn)) & set("<>&\n\r\u2028\u2029")
+
+
+def test_a_call_with_which_a_turn_broke_off_is_told_so():
+    call = Message.assistant(tool_calls=[ToolCall(id="c7", name="book", arguments="{}")], seq=1)
+    records = json.loads(document_of(call, Message.user("hello?", seq=2)))["records"]
+    assert records[1] == {"seq": 1, "role": "tool", "name": "book", "text": INTERRUPTED}
+    assert INTERRUPTED not in document_of(call, Message.assistant("It is booked.", seq=2))
 
 
 def test_a_result_is_named_after_its_call():
