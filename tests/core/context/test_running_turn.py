@@ -217,3 +217,16 @@ def test_a_list_that_a_stub_would_hardly_shorten_stays() -> None:
     turn = told(5_000, Message.user("go"), *small, *steps(12, 2_000)[1:])
     assert [step.shown.content for step in turn.live if step.asked and step.message.content in results] == results
     assert any(step.state == "stub" for step in turn.live)
+
+
+def test_what_was_read_again_is_compacted_like_other_results() -> None:
+    """What a stub of it names is the result that was asked for then: a later message, under its own number."""
+    messages = [Message.user("Find the port of file 3.")]
+    for number, tool in enumerate(["memory_read", "memory_search"] * 12):
+        messages += exchange(number, long_result(number), tool=tool, seq=number + 1)
+    turn = told(2_000, *messages)
+    assert turn.tokens <= 2_000
+    shown = [step for step in turn.live if step.message.role == "tool"]
+    assert {step.state for step in shown} == {"whole", "stub"}
+    assert all(f"memory_read({step.handle})" in step.shown.content for step in shown if step.state == "stub")
+    assert turn.batches

@@ -14,6 +14,7 @@ from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
+from reactor_memory.models.memory_tools import MEMORY_TOOLS
 from reactor_memory.models.turns import told_interrupted, with_interruptions
 from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
@@ -107,12 +108,17 @@ def calls_made(messages: Sequence[Message]) -> Iterator[Fact]:
 
 
 def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
-    """Some providers number the calls of each turn from 0 again: a result belongs to the newest call of its id."""
+    """Some providers number the calls of each turn from 0 again: a result belongs to the newest call of its id. What an
+    agent asks its own memory, or notes there, is none: it was said before.
+    """
     found: list[_Exchange] = []
     newest: dict[str, int] = {}
     for message in with_interruptions(messages, messages[-1].seq or 0 if messages else 0):
         places: dict[str, int] = {}
         for call in message.tool_calls:
+            if call.name in MEMORY_TOOLS:
+                newest.pop(call.id, None)
+                continue
             places[call.name] = places.get(call.name, 0) + 1
             newest[call.id] = len(found)
             found.append(_Exchange(call, message.seq or 0, places[call.name]))
