@@ -59,7 +59,7 @@ CREATE TABLE messages (
 
 CREATE UNIQUE INDEX messages_batch_key ON messages (group_id, conversation_id, batch_key) WHERE batch_key IS NOT NULL;
 
-CREATE INDEX messages_of_system ON messages (group_id, conversation_id, seq) WHERE role = 'system';
+CREATE INDEX messages_of_system ON messages (group_id, conversation_id, seq, name, visibility, author_id, state, archived_by, archived_until) WHERE role = 'system';
 
 CREATE INDEX messages_archived ON messages (group_id, conversation_id, seq, archived_until, state, archived_by) WHERE archived_until IS NOT NULL;
 

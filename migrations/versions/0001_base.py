@@ -124,7 +124,12 @@ def _messages() -> None:
     _partial_index(
         "messages_batch_key", "messages", "group_id, conversation_id, batch_key", "batch_key IS NOT NULL", unique=True
     )
-    _partial_index("messages_of_system", "messages", "group_id, conversation_id, seq", "role = 'system'")
+    _partial_index(
+        "messages_of_system",
+        "messages",
+        "group_id, conversation_id, seq, name, visibility, author_id, state, archived_by, archived_until",
+        "role = 'system'",
+    )
     _partial_index(
         "messages_archived",
         "messages",

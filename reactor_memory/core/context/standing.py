@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from msgspec.structs import replace
 
+from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.models import Message, Session, is_kept_by_author
 from reactor_memory.models.requests import ContextRows
@@ -29,7 +30,16 @@ def with_standing(draft: Draft, rows: ContextRows) -> Draft:
     at_their_place = {each.seq for each in window}
     leading = tuple([each for seq, each in standing.items() if seq <= last or seq not in at_their_place])
     unread = tuple([(max(first, last + 1), end) for first, end in draft.unread if end > last])
-    return replace(draft, leading=leading, window=window, unread=unread, superseded=rows.superseded)
+    blocks = tuple([_without_lines_of({*standing, *rows.superseded}, block) for block in draft.blocks])
+    return replace(draft, leading=leading, window=window, unread=unread, superseded=rows.superseded, blocks=blocks)
+
+
+def _without_lines_of(instructions: Container[int], block: Block) -> Block:
+    """What stands itself is told by no line of memory, and what another took the place of would contradict it."""
+    lines = [
+        each for each in block.lines if not each.source_seqs or any(s not in instructions for s in each.source_seqs)
+    ]
+    return block if len(lines) == len(block.lines) else replace(block, lines=tuple(lines), tokens=None)
 
 
 def interrupted(draft: Draft, session: Session | None, has_current: bool) -> Draft:

@@ -53,6 +53,9 @@ _FIRST_CHUNK = 64
 SESSION_COLUMNS = 11
 """Of a row of `session_with_pins`; then come those of a pin, and the role of the first message of the group."""
 
+SHOWN_ANYWAY = -1
+"""Summaries that end behind this hide none of the messages."""
+
 MOST_LEADING = 8
 """So many system messages at the head of a session always stand."""
 
@@ -236,17 +239,24 @@ def leading_of(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def read_standing(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[Message, ...], tuple[int, ...]]]:
-    """The newest system message behind the first message, of each name that one of the newest `MOST_LEADING` has; and
-    where those of them stand that it takes the place of.
+    """The newest system message behind the first message, of each name, no more than the newest `MOST_LEADING`; and
+    where those stand, of what is for all, that it takes the place of. What an agent keeps for itself takes the place of
+    its own only.
     """
-    newest_first: list[Message] = []
-    for part in reversed(stored_parts(branch, 1, None)):
-        newest_first += messages_from(
-            (yield Query("system_messages_newest_first", part.values() | {"limit": MOST_LEADING}))
-        )
-    standing = {message.name: message for message in reversed(newest_first)}
-    superseded = tuple([each.seq or 0 for each in newest_first if standing[each.name] is not each])
-    return tuple(sorted(standing.values(), key=lambda each: each.seq or 0)[-MOST_LEADING:]), superseded
+    newest: dict[tuple[str | None, str | None], StoredPart] = {}
+    everything: list[int] = []
+    for part in stored_parts(branch, 1, None):
+        rows = yield Query("system_messages", part.values())
+        for name, kept_by, last, seqs in rows:
+            newest[name, kept_by] = StoredPart(part.conversation_id, last, last, SHOWN_ANYWAY)
+            everything += () if kept_by is not None else map(int, seqs.split(","))
+    if not newest:
+        return (), ()
+    latest = {part.start_seq for part in newest.values()}
+    stands = sorted(newest.values(), key=lambda part: part.start_seq)[-MOST_LEADING:]
+    group_id = group_of(branch[0].conversation_id)
+    found = messages_from((yield Query("messages_of_ranges", {"group_id": group_id, "ranges": ranges_of(stands)})))
+    return tuple(found), tuple(sorted(set(everything) - latest))
 
 
 @bounded

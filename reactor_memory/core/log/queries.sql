@@ -344,17 +344,24 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq DESC
 LIMIT :limit
 
--- name: system_messages_newest_first
--- Those that a summary stands for, too.
-SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-       token_count, tokenizer, created_at
+-- name: system_messages
+-- Those that a summary stands for, too: of each name, and of each agent that keeps them for itself, the newest and all.
+SELECT name, CASE WHEN visibility = 'agent' THEN author_id END AS kept_by, MAX(seq), GROUP_CONCAT(seq)
 FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'system'
   AND seq >= :start_seq AND seq <= :end_seq
   AND (state IS NULL OR (state = 'archived' AND archived_by IS NOT NULL)
        OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
-ORDER BY seq DESC
-LIMIT :limit
+GROUP BY name, kept_by
+
+-- name: system_messages [postgres]
+SELECT name, CASE WHEN visibility = 'agent' THEN author_id END AS kept_by, MAX(seq), STRING_AGG(seq::text, ',')
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'system'
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR (state = 'archived' AND archived_by IS NOT NULL)
+       OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
+GROUP BY name, kept_by
 
 -- name: messages_to_export
 -- With what a store keeps beside them, in view or not.

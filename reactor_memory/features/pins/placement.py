@@ -14,7 +14,7 @@ from reactor_memory.core.context.blocks import block_text
 from reactor_memory.errors import InvalidInputError, LimitExceededError
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.pins.verbatim_pins import PINNED_FACT
-from reactor_memory.models import Message, Pin, PinTarget, Role
+from reactor_memory.models import Message, Pin, PinTarget, Role, is_kept_by_author
 from reactor_memory.models.ledger import Fact
 
 INSTEAD = "unpin something"
@@ -26,6 +26,8 @@ def check_pinnable(message: Message) -> None:
     """Raises `InvalidInputError` for a message that is not plain text, or not of a person or the model."""
     if message.role not in PINNABLE_ROLES:
         raise InvalidInputError("seq", f"names a {message.role} message: pin one of user, assistant, agent or system")
+    if is_kept_by_author(message):
+        raise InvalidInputError("seq", "names a message that an agent keeps for itself, and pins are for all readers")
     if message.tool_calls:
         raise InvalidInputError("seq", "names a message with tool calls: pin the answer that follows them")
     if message.parts:
