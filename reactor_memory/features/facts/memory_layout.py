@@ -14,8 +14,8 @@ from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import (
     Choice,
+    Rank,
     Room,
-    best_within,
     choose,
     newest_lines,
     settled_tokens,
@@ -23,7 +23,7 @@ from reactor_memory.features.facts.line_choice import (
 )
 from reactor_memory.features.facts.line_values import still_said
 from reactor_memory.features.facts.prose import render_narrative
-from reactor_memory.features.facts.quoting.quotation_lines import joined, kept_longer, without_bare_headings
+from reactor_memory.features.facts.quoting.continued_block import chosen_block, grown_block
 from reactor_memory.features.facts.quoting.ready_lines import is_quoted, offered_beside
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, window_beside
@@ -116,10 +116,10 @@ def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: b
     else:
         quoted = None
     if quoted is not None:
-        form, offered, chosen, story = _quoted(request, quoted, told, most, anew=anew)
+        form, offered, floor, lines, story = _quoted(request, summary, quoted, told, most, anew=anew)
     else:
         form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
-    lines = joined(without_bare_headings([offered[index] for index in chosen.kept]))
+        floor, lines = chosen.floor, [offered[index] for index in chosen.kept]
     facts, narrative = fit_blocks(
         (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
         room,
@@ -134,7 +134,7 @@ def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: b
         fact_tokens=facts.tokens,
         narrative_tokens=narrative.tokens,
         left_out=len(offered) + len(told) - len(facts.kept) - len(narrative.kept),
-        floor=chosen.floor,
+        floor=floor,
         form=form,
         covered_seq=summary.covered_seq,
         epoch=summary.epoch,
@@ -154,6 +154,18 @@ class _Selection(NamedTuple):
     form: Form
     offered: Sequence[BlockLine]
     chosen: Choice
+    story: Sequence[BlockLine]
+
+
+class _Quoted(NamedTuple):
+    """The form of quotations, all of their lines, the rank that new ones need, those that are shown, and the narrative
+    that may stand below.
+    """
+
+    form: Form
+    offered: Sequence[BlockLine]
+    floor: Rank
+    lines: Sequence[BlockLine]
     story: Sequence[BlockLine]
 
 
@@ -182,14 +194,21 @@ def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLin
 
 
 def _quoted(
-    request: PlanRequest, offered: Sequence[BlockLine], told: Sequence[BlockLine], most: int, *, anew: bool
-) -> _Selection:
+    request: PlanRequest,
+    summary: Summary,
+    offered: Sequence[BlockLine],
+    told: Sequence[BlockLine],
+    most: int,
+    *,
+    anew: bool,
+) -> _Quoted:
     """Lines of quotations, those that are shown already for longer, beside the little that is told in prose."""
-    before = None if anew else request.rows.layout
-    if before is not None:
-        offered = kept_longer(offered, before.fact_lines)
     story = _short_story(request, told)
-    return _Selection("full", offered, best_within(offered, most - _story_cost(story, request)), story)
+    before = None if anew else request.rows.layout
+    room = most - _story_cost(story, request)
+    is_same = before is not None and before.epoch == summary.epoch
+    block = grown_block(offered, room, before) if before is not None and is_same else chosen_block(offered, room)
+    return _Quoted("full", offered, block.floor, block.lines, story)
 
 
 def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:

@@ -316,8 +316,6 @@ def _cells(parts: Sequence[Part], columns: Sequence[str], common: dict[str, str]
             cells.append(_cell(key, value))
         elif value != common[key]:
             cells.append(f"{short_label(key)}={value}")
-    while cells and cells[-1] == NOTHING:
-        cells.pop()
     others = (part for part in parts if part is not known.get(part.key))
     return [*cells, *(_labelled(part, short_label(part.key)) for part in others)]
 

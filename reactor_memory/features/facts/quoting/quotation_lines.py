@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple, TypeAlias
-
-from msgspec.structs import replace
 
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
 from reactor_memory.features.facts.quoting.call_lines import call_lines
@@ -27,9 +25,6 @@ from reactor_memory.text.caches import memo
 from reactor_memory.text.words import MONTHS
 
 Count: TypeAlias = Callable[[str], int]
-
-STAYS = 1.25
-"""What is shown is worth so much more than what is not: it is left out only for something much better."""
 
 ABOVE = 1e-4
 """A heading is worth so much more than the best line below it: it goes only with all of them."""
@@ -191,42 +186,3 @@ def _under_headings(lines: Sequence[QuotationLine], headings: Sequence[str], cou
 def _day(day: date, newest: int) -> str:
     year = f" {day.year}" if day.year != newest else ""
     return f"{day.day} {MONTHS[day.month - 1].capitalize()}{year}:"
-
-
-def kept_longer(lines: Sequence[BlockLine], shown: Iterable[BlockLine]) -> Sequence[BlockLine]:
-    """The lines, those worth more that are shown already: they stay unless others say much more."""
-    known = {line.text for line in shown}
-    texts = [line.text for line in lines]
-    whole = [text + after * _goes_on(after) for text, after in zip(texts, (*texts[1:], ""), strict=True)]
-    stays = [
-        whole[place - 1] in known if _goes_on(text) else not known.isdisjoint((text, whole[place]))
-        for place, text in enumerate(texts)
-    ]
-    return [replace(line, value=line.value * STAYS) if stay else line for line, stay in zip(lines, stays, strict=True)]
-
-
-def _goes_on(text: str) -> bool:
-    """Whether a line goes on behind the one before it."""
-    return text.startswith(" ")
-
-
-def joined(lines: Sequence[BlockLine]) -> list[BlockLine]:
-    """The lines, each with those that go on behind it."""
-    found: list[BlockLine] = []
-    for line in lines:
-        if _goes_on(line.text) and found:
-            before = found[-1]
-            seqs = tuple(sorted({*before.source_seqs, *line.source_seqs}))
-            found[-1] = replace(
-                before, text=before.text + line.text, tokens=before.tokens + line.tokens, source_seqs=seqs
-            )
-        else:
-            found.append(line)
-    return found
-
-
-def without_bare_headings(lines: Sequence[BlockLine]) -> list[BlockLine]:
-    """The lines without the headings, made from no message, under which nothing stands."""
-    below = (*lines[1:], None)
-    pairs = zip(lines, below, strict=False)
-    return [each for each, after in pairs if each.source_seqs or (after is not None and after.source_seqs)]

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactor_memory.features.facts.quoting.calls_made import calls_made, is_failed
-from reactor_memory.features.facts.quoting.quotation_lines import joined, quotation_lines
+from reactor_memory.features.facts.quoting.continued_block import chosen_block
+from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from reactor_memory.models import Message
 from tests.features.facts.quoting.reading import calls, lines, numbered, one, read, result, says, user
 
@@ -204,7 +205,7 @@ def test_the_rest_of_a_result_goes_on_behind_its_line() -> None:
     assert first.text.endswith("H-881")
     assert more.text.startswith(" (")
     assert first.value > more.value
-    assert [line.text for line in joined([first, more])] == [first.text + more.text]
+    assert [line.text for line in chosen_block([first, more], 9_999).lines] == [first.text + more.text]
 
 
 @pytest.mark.parametrize("told", ["TimeoutError: no answer", "ValueError: bad date", "ReadTimeoutException"])

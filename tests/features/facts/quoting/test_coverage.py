@@ -6,8 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor_memory.features.facts.quoting.coverage import Candidate, told_values
-from reactor_memory.features.facts.quoting.quotation_lines import without_bare_headings
-from reactor_memory.models.block_lines import BlockLine
 
 candidates = st.lists(
     st.builds(
@@ -42,11 +40,3 @@ def test_what_fewer_tokens_say_comes_first() -> None:
     short = Candidate(tokens=5, weight=1.0, terms={"a": 1.0}, source=1)
     long, brief = told_values([short._replace(tokens=50, source=2), short])
     assert brief > long
-
-
-def test_no_heading_stands_over_nothing() -> None:
-    first, second = (BlockLine(text=text, tokens=3) for text in ("2 May:", "3 May:"))
-    said = BlockLine(text='"Hi."', tokens=3, source_seqs=(1,))
-    assert without_bare_headings([]) == []
-    assert without_bare_headings([first]) == []
-    assert without_bare_headings([first, second, said]) == [second, said]
