@@ -38,7 +38,11 @@ def redacted(messages: Sequence[Message], redactor: Redactor) -> tuple[Message, 
 
 def redacted_known(known: Known, redactor: Redactor) -> Known:
     """What is known without what `redactor` takes out of its words. Raises `RedactionError`."""
-    return Known(facts=_each(known.facts, _fact, redactor), names=_each(known.names, _names, redactor))
+    return Known(
+        facts=_each(known.facts, _fact, redactor),
+        names=_each(known.names, _names, redactor),
+        state=_each(known.state, _fact, redactor),
+    )
 
 
 def _each(given: Iterable[T], clean: Callable[[T, Redactor], T], redactor: Redactor) -> tuple[T, ...]:

@@ -30,6 +30,9 @@ SETTLED = 3.0
 
 NOTED_SALIENCE = 99
 
+KEPT_SALIENCE = 96
+"""Of a quotation that a model chose to keep."""
+
 
 class Fact(Value, frozen=True, kw_only=True):
     """Something that a message states.
@@ -114,11 +117,13 @@ class Known(Value, frozen=True, kw_only=True):
     """What a summarizer is told beside the messages.
 
     `facts`: all that hold so far, in ``full`` mode, where the answer replaces them. `names`: a bounded choice of the
-    names that facts have so far, so that the same thing is called the same again; nothing of what they say.
+    names that facts have so far, so that the same thing is called the same again; nothing of what they say. `state`:
+    the facts of the working state that hold.
     """
 
     facts: tuple[Fact, ...] = ()
     names: tuple[KnownNames, ...] = ()
+    state: tuple[Fact, ...] = ()
 
     def words(self) -> str:
         """All that it names."""

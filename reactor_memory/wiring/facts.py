@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.jobs import FullJob, LedgerJob
     from reactor_memory.features.facts.provider_guard import ProviderGuard
     from reactor_memory.features.facts.spending_caps import SpendingCaps
+    from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 
 
 def extractive_summarizer(settings: Settings) -> Summarizer:
@@ -52,13 +53,18 @@ def gemini_summarizer(settings: Settings) -> Summarizer:
             max_output_tokens=asked.max_output_tokens,
             counter=counter_of(settings),
         )
-    return supplemented(model, settings)
+    return asked_with_records(model, settings)
 
 
-def supplemented(model: Summarizer, settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.supplemented import SupplementedSummarizer
+def asked_with_records(model: LanguageModelSummarizer, settings: Settings) -> Summarizer:
+    """In ``full`` mode the model reads the messages themselves and gives all facts anew."""
+    if settings.summary.mode == "full":
+        from reactor_memory.features.facts.summarizers.supplemented import SupplementedSummarizer
 
-    return SupplementedSummarizer(model, extractive_summarizer(settings))
+        return SupplementedSummarizer(model, extractive_summarizer(settings))
+    from reactor_memory.features.facts.summarizers.editing import EditingSummarizer
+
+    return EditingSummarizer(model, extractive_summarizer(settings))
 
 
 def openai_summarizer(settings: Settings) -> Summarizer:
@@ -77,7 +83,7 @@ def openai_summarizer(settings: Settings) -> Summarizer:
             max_output_tokens=asked.max_output_tokens,
             counter=counter_of(settings),
         )
-    return supplemented(model, settings)
+    return asked_with_records(model, settings)
 
 
 def hierarchical_strategy(settings: Settings) -> Strategy:

@@ -15,7 +15,7 @@ from tests.doubles.fake_gemini import FakeGemini
 from tests.doubles.fake_gemini import says as gemini_says
 from tests.doubles.fake_openai import FakeOpenAI
 from tests.doubles.fake_openai import says as openai_says
-from tests.doubles.fake_provider import Answer
+from tests.doubles.fake_provider import Answer, records_in
 from tests.scenes.hostile_answers import HostileAnswer, hostile_answers
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +32,7 @@ class Model:
         self.claims = ANSWERS[0]
 
     def answer(self, document: dict[str, Any]) -> dict[str, Any]:
-        seqs = {record["seq"] for record in document["records"]}
+        seqs = {record["seq"] for record in records_in(document)}
         facts = [claim for claim in self.claims.facts if claim["source_seq"] in seqs]
         return {**self.claims.answer, "facts": facts} if 1 in seqs else NOTHING
 
@@ -60,7 +60,7 @@ async def hostile_memory(form: str) -> AsyncGenerator[tuple[Model, Memory]]:
         if isinstance(fake, HostileOpenAI):
             name, server = "openai", {"base_url": fake.base_url, "model": "m", "response_format": form}
         counted = {"trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 6}
-        summary = {"provider": name, "reader": "quotes", **counted}
+        summary = {"provider": name, **counted}
         async with open_memory(settings(summary=summary, models={name: server})) as memory:
             yield fake.model, memory
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -59,9 +60,17 @@ class FakeProvider(ABC, Generic[Q]):
         return await (self._script.popleft() if self._script else self.usually(question))(request)
 
 
+def records_in(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a question is about: its records, or what its numbered lines tell of messages."""
+    if "records" in document:
+        return document["records"]
+    lines = [re.match(r"(\d+)(?:\.\d+)? (?:[^:(]*: )?(.*)", line, re.DOTALL) for line in document["lines"]]
+    return [{"seq": int(line[1]), "text": line[2]} for line in lines if line]
+
+
 def fact_per_record(document: dict[str, Any]) -> dict[str, Any]:
     """What an honest and simple-minded model says: each record has a first word."""
-    read = [record for record in document["records"] if record.get("text")]
+    read = [record for record in records_in(document) if record.get("text")]
     facts = [
         {
             "anchor": f"message {record['seq']}",

@@ -14,6 +14,7 @@ import msgspec
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.provider_guard import ProviderGuard
+from reactor_memory.features.facts.working_state import is_state
 from reactor_memory.models import Message, Value, is_kept_by_author
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
 
@@ -116,9 +117,13 @@ def _proven(answer: Extraction, messages: Sequence[Message], *, known: Known) ->
     package = "reactor_memory.features.facts.verification"
     narrative = import_module(f"{package}.narrative_proof")
     words = known.words()
+    worded = [fact for fact in answer.facts if is_state(fact)]
+    stated = [fact for fact in answer.facts if not is_state(fact)]
+    proven = import_module(f"{package}.proof").proven(verify_facts(stated, messages), messages, words)
+    refused = import_module(f"{package}.derived_proof").proven_items if worded else None
     return msgspec.structs.replace(
         answer,
-        facts=import_module(f"{package}.proof").proven(verify_facts(answer.facts, messages), messages, words),
+        facts=(*proven, *(refused(worded, messages) if refused else ())),
         narrative=narrative.proven_narrative(answer.narrative, messages, words),
         headline=narrative.proven_narrative(answer.headline, messages, words),
     )

@@ -22,7 +22,7 @@ from reactor_memory.features.facts.extractor import Extracted, Extractor
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.operations import check_whole
 from reactor_memory.features.facts.segments import archived_segment, next_segment
-from reactor_memory.features.facts.session_ledger import names_of
+from reactor_memory.features.facts.session_ledger import known_of
 from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared, segment_without
 from reactor_memory.models import Message, Session
 from reactor_memory.models.leases import Lease
@@ -179,7 +179,7 @@ class LedgerJob:
         start = before.covered_seq + 1
         for messages in due:
             try:
-                names = Known(names=names_of(facts))
+                names = known_of(facts)
                 failures = 0 if found else lease.attempts
                 extracted = await self._extractor.extract(session.session_id, messages, names, failures=failures)
             except SummarizationError:
@@ -244,7 +244,7 @@ class LedgerJob:
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
         others = [fact for fact in ledger.facts if not start <= fact.source_seq <= end]
-        names = Known(names=names_of(others))
+        names = known_of((fact for fact in others if fact.source_seq < start), others)
         extracted = await self._extractor.extract(session.session_id, left, names, failures=lease.attempts)
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
         sealed = SealedSegment(segment=segment, facts=extracted.extraction.facts)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.features.facts.amendment_fold import taken_back
+from reactor_memory.features.facts.working_state import is_touched
 from reactor_memory.models.ledger import Fact, Ledger, PostedSummary, Segment
 from reactor_memory.models.seq_ranges import Ranges, is_within
 
@@ -25,7 +26,11 @@ def ledger_without_cleared(ledger: Ledger, cleared: Ranges) -> Ledger:
 
 
 def facts_without_cleared(facts: Iterable[Fact], cleared: Ranges) -> tuple[Fact, ...]:
-    return tuple(fact for fact in facts if not is_within(fact.source_seq, cleared))
+    return tuple(
+        fact
+        for fact in facts
+        if not is_within(fact.source_seq, cleared) and not any(is_touched(fact, first, last) for first, last in cleared)
+    )
 
 
 def texts_without_taken_back(ledger: Ledger) -> Ledger:

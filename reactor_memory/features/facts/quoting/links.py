@@ -16,7 +16,7 @@ from reactor_memory.features.facts.quoting.log_records import Made, Said, label_
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
 from reactor_memory.features.facts.quoting.record_keys import replies_to
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
-from reactor_memory.models.ledger import Fact
+from reactor_memory.models.ledger import KEPT_SALIENCE, Fact
 from reactor_memory.text.asking import asks
 from reactor_memory.text.caches import memo
 
@@ -28,6 +28,9 @@ ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 1.2, 0.4, 0.5, 0.25, 0.1
 """The weights of records. `DONE`: a call that did something and answered with a record; in text: with prose, which
 tools answer that are called often.
 """
+
+KEPT = 2.5
+"""What a model chose to keep."""
 
 SHORT_VALUE = 16
 SOON = 12
@@ -136,6 +139,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
 
 def _weight(each: Said, said: Sequence[Said], place: int) -> float:
     stance = {"own": 1.0, "cut": 1.0, "asked": ASKED, "pasted": PASTED}[each.stance]
+    if each.fact.salience == KEPT_SALIENCE:
+        return KEPT * stance
     if each.is_users:
         return USER * stance
     after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
@@ -356,6 +361,8 @@ def _times(again: Sequence[Made]) -> str:
 
 
 def _call_weight(each: Made, count: int) -> float:
+    if each.given[0].salience == KEPT_SALIENCE:
+        return KEPT + DONE
     often = 1 + math.log2(count) / 3
     if each.role == "read":
         return LOOKED_UP / often if each.lines else LOOKED_UP

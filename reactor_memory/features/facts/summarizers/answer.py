@@ -20,7 +20,7 @@ MAX_HEADLINE_CHARACTERS = 200
 MAX_DEPTH = 100
 """The JSON of an answer may have so many levels."""
 
-_BEGIN = re.compile(r'\{\s*"(?:facts|narrative|headline|summary)"\s*:')
+_BEGIN = re.compile(r'\{\s*"(?:facts|narrative|headline|summary|drop|keep|merge|replace|add|state)"\s*:')
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 """Strings, also one that is cut off, and brackets. Nothing of it is read twice."""
 _CLOSING = {"{": "}", "[": "]"}
@@ -29,13 +29,13 @@ _CATEGORIES = frozenset(get_args(Category))
 _ACTS = frozenset(get_args(Act))
 
 
-class _Answered(BaseModel):
+class Answered(BaseModel):
     """Fields that are not expected are ignored, numbers where a text is expected become text."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True, hide_input_in_errors=True)
 
 
-class _AnsweredFact(_Answered):
+class _AnsweredFact(Answered):
     anchor: str = ""
     key: str
     value: str
@@ -45,7 +45,7 @@ class _AnsweredFact(_Answered):
     failed: bool = False
 
 
-class _WithNarrative(_Answered):
+class _WithNarrative(Answered):
     narrative: str = ""
     headline: str = ""
 
@@ -59,12 +59,12 @@ def parse_answer(text: str) -> Extraction:
     one by one. An answer without a list of facts is malformed, and so is one in which nothing is a fact and nothing is
     told: an empty memory must not be mistaken for a conversation that says nothing.
     """
-    for answer in _answers(text):
+    for answer in answered_objects(text):
         listed = answer.get("facts")
         if isinstance(listed, list):
             given = cast("list[Any]", listed)
-            facts = [fact for each in given[:MAX_FACTS] if (fact := _valid(_AnsweredFact, each)) is not None]
-            told = _valid(
+            facts = [fact for each in given[:MAX_FACTS] if (fact := valid(_AnsweredFact, each)) is not None]
+            told = valid(
                 _WithNarrative, {"narrative": answer.get("narrative"), "headline": answer.get("headline") or ""}
             )
             if facts or (told is not None and not given):
@@ -72,7 +72,7 @@ def parse_answer(text: str) -> Extraction:
     raise SummarizationError("malformed", "the answer is not what was asked for: no JSON with facts")
 
 
-class _CondensedAnswer(_Answered):
+class _CondensedAnswer(Answered):
     summary: str
 
 
@@ -80,14 +80,14 @@ def parse_condensed(text: str) -> str:
     """The text in an answer that `CONDENSED_SCHEMA` describes, bare, in a code fence or among prose. Blank counts as
     malformed, and so does one that is cut off.
     """
-    for answer in _answers(text):
-        found = _valid(_CondensedAnswer, answer)
-        if found is not None and (summary := _clean(found.summary)):
+    for answer in answered_objects(text):
+        found = valid(_CondensedAnswer, answer)
+        if found is not None and (summary := cleaned(found.summary)):
             return summary
     raise SummarizationError("malformed", "the answer is blank or not what was asked for: no JSON with a summary")
 
 
-def _answers(text: str) -> list[dict[str, Any]]:
+def answered_objects(text: str) -> list[dict[str, Any]]:
     """The objects of an answer, the last one first."""
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise SummarizationError("malformed", f"the answer has {len(text)} characters")
@@ -122,10 +122,10 @@ def _end(text: str, start: int) -> tuple[int, str]:
     return (len(text), "") if whole[0] == start else whole
 
 
-T = TypeVar("T", bound=_Answered)
+T = TypeVar("T", bound=Answered)
 
 
-def _valid(model: type[T], value: object) -> T | None:
+def valid(model: type[T], value: object) -> T | None:
     try:
         return model.model_validate(value)
     except ValidationError:
@@ -142,8 +142,8 @@ def _decoded(json: str) -> object:
 def _extraction(answered: list[_AnsweredFact], told: _WithNarrative) -> Extraction:
     return Extraction(
         facts=tuple(fact for fact in map(_fact, answered) if _is_usable(fact)),
-        narrative=_clean(told.narrative),
-        headline=cut(" ".join(_clean(told.headline).split()), MAX_HEADLINE_CHARACTERS),
+        narrative=cleaned(told.narrative),
+        headline=cut(" ".join(cleaned(told.headline).split()), MAX_HEADLINE_CHARACTERS),
     )
 
 
@@ -151,9 +151,9 @@ def _fact(answered: _AnsweredFact) -> Fact:
     category = answered.category.strip().upper()
     act = answered.act.strip().lower()
     return Fact(
-        anchor=_clean(answered.anchor),
-        key=_clean(answered.key),
-        value=_clean(answered.value),
+        anchor=cleaned(answered.anchor),
+        key=cleaned(answered.key),
+        value=cleaned(answered.value),
         category=cast(Category, category) if category in _CATEGORIES else "GENERAL",
         source_seq=answered.source_seq,
         act=cast(Act, act) if act in _ACTS else "statement",
@@ -166,5 +166,5 @@ def _is_usable(fact: Fact) -> bool:
     return bool(fact.key and fact.value) and longest <= MAX_FACT_CHARACTERS
 
 
-def _clean(text: str) -> str:
+def cleaned(text: str) -> str:
     return _CONTROL.sub(" ", text).strip()

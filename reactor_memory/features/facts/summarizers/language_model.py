@@ -22,7 +22,7 @@ from reactor_memory.text.spans import sentences
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Condenser, TokenCounter
 
-_LEAST_ROOM = 256
+LEAST_ROOM = 256
 _SHARE_OF_TIME = 0.98
 """The share of the caller's deadline that is used: a call that the deadline stops can no longer report its cost."""
 
@@ -73,6 +73,18 @@ class LanguageModelSummarizer:
     def condenser(self) -> Condenser:
         return self
 
+    @property
+    def counter(self) -> TokenCounter:
+        return self._counter
+
+    @property
+    def max_narrative_tokens(self) -> int:
+        return self._max_narrative_tokens
+
+    @property
+    def max_input_tokens(self) -> int:
+        return self._max_input_tokens
+
     async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         """What `messages` say. Facts that cite none of them are left out.
 
@@ -83,14 +95,14 @@ class LanguageModelSummarizer:
         requests = await anyio.to_thread.run_sync(self._requests, messages, known)
         extractions: list[Extraction] = []
         failure = SummarizationError("timeout", "no answer in time")
-        with anyio.CancelScope(deadline=_end()):
+        with anyio.CancelScope(deadline=end_of_time()):
             try:
                 for request in requests:
                     extractions.append(await self._ask(request))  # noqa: PERF401 (an answer before a failure counts)
                 return await anyio.to_thread.run_sync(self._joined, extractions, messages)
             except SummarizationError as error:
                 failure = error
-        failure.tokens += _total(extractions).total
+        failure.tokens += total_of(extractions).total
         raise failure
 
     async def condense(self, messages: Sequence[Message], *, prompt: str, max_tokens: int) -> Condensed:
@@ -98,9 +110,9 @@ class LanguageModelSummarizer:
         request = await anyio.to_thread.run_sync(
             lambda: build_condense_request(tuple(records_of(messages)), prompt, max_tokens=max_tokens)
         )
-        reply, usage = await self._reply_to(request)
-        with _at_the_cost_of(usage):
-            return Condensed(text=await anyio.to_thread.run_sync(parse_condensed, _usable(reply)), usage=usage)
+        reply, usage = await self.reply_to(request)
+        with at_the_cost_of(usage):
+            return Condensed(text=await anyio.to_thread.run_sync(parse_condensed, usable(reply)), usage=usage)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -109,15 +121,15 @@ class LanguageModelSummarizer:
         def request(records: Sequence[Record]) -> Request:
             return build_request(records, known, max_narrative_tokens=self._max_narrative_tokens)
 
-        room = max(self._max_input_tokens - self._tokens_of(request(())), _LEAST_ROOM)
+        room = max(self._max_input_tokens - self.tokens_of(request(())), LEAST_ROOM)
         return [request(chunk) for chunk in chunks(messages, room, self._counter)]
 
     async def _ask(self, request: Request) -> Extraction:
-        reply, usage = await self._reply_to(request)
-        with _at_the_cost_of(usage):
+        reply, usage = await self.reply_to(request)
+        with at_the_cost_of(usage):
             return replace(await anyio.to_thread.run_sync(_extraction, reply), usage=usage)
 
-    async def _reply_to(self, request: Request) -> tuple[Reply, Usage]:
+    async def reply_to(self, request: Request) -> tuple[Reply, Usage]:
         """The reply, and what it cost, estimated where the provider does not tell."""
         reply = await self._client.ask(request)
         if reply.usage.total:
@@ -125,9 +137,9 @@ class LanguageModelSummarizer:
         return reply, await anyio.to_thread.run_sync(self._estimated, request, reply)
 
     def _estimated(self, request: Request, reply: Reply) -> Usage:
-        return Usage(tokens_read=self._tokens_of(request), tokens_written=self._counter.count(reply.text))
+        return Usage(tokens_read=self.tokens_of(request), tokens_written=self._counter.count(reply.text))
 
-    def _tokens_of(self, request: Request) -> int:
+    def tokens_of(self, request: Request) -> int:
         return self._counter.count(request.instruction) + self._counter.count(request.document)
 
     def _joined(self, extractions: Sequence[Extraction], messages: Sequence[Message]) -> Extraction:
@@ -135,12 +147,12 @@ class LanguageModelSummarizer:
         cited = (fact for extraction in extractions for fact in extraction.facts if fact.source_seq in {0, *roles})
         return Extraction(
             facts=tuple(replace(fact, said_by=roles.get(fact.source_seq, fact.said_by)) for fact in cited),
-            narrative=self._clipped(" ".join(extraction.narrative for extraction in extractions)),
+            narrative=self.clipped(" ".join(extraction.narrative for extraction in extractions)),
             headline=next((extraction.headline for extraction in extractions if extraction.headline), ""),
-            usage=_total(extractions),
+            usage=total_of(extractions),
         )
 
-    def _clipped(self, narrative: str) -> str:
+    def clipped(self, narrative: str) -> str:
         """As many whole sentences from the start as `max_narrative_tokens` hold."""
         clipped = ""
         for sentence in sentences(narrative):
@@ -151,7 +163,7 @@ class LanguageModelSummarizer:
         return clipped
 
 
-def _end() -> float:
+def end_of_time() -> float:
     """When to give up, a little before the deadline of the caller."""
     now = anyio.current_time()
     return now + _SHARE_OF_TIME * (anyio.current_effective_deadline() - now)
@@ -162,17 +174,17 @@ def _extraction(reply: Reply) -> Extraction:
     if reply.failure is not None and reply.failure.reason == "truncated":
         with suppress(SummarizationError):
             return parse_answer(reply.text)
-    return parse_answer(_usable(reply))
+    return parse_answer(usable(reply))
 
 
-def _usable(reply: Reply) -> str:
+def usable(reply: Reply) -> str:
     if reply.failure is not None:
         raise reply.failure
     return reply.text
 
 
 @contextmanager
-def _at_the_cost_of(usage: Usage) -> Generator[None]:
+def at_the_cost_of(usage: Usage) -> Generator[None]:
     """Adds what a useless answer cost to the error."""
     try:
         yield
@@ -181,7 +193,7 @@ def _at_the_cost_of(usage: Usage) -> Generator[None]:
         raise
 
 
-def _total(extractions: Iterable[Extraction]) -> Usage:
+def total_of(extractions: Iterable[Extraction]) -> Usage:
     usages = [extraction.usage for extraction in extractions]
     return Usage(
         tokens_read=sum(usage.tokens_read for usage in usages),

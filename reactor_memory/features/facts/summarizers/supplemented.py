@@ -42,10 +42,10 @@ class SupplementedSummarizer:
     async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         answer = await self._model.summarize(messages, known=known)
         found = await self._reader.summarize(messages)
-        left_out = await anyio.to_thread.run_sync(lambda: tuple(_left_out(found.facts, answer.facts, messages, known)))
+        added = await anyio.to_thread.run_sync(lambda: tuple(left_out(found.facts, answer.facts, messages, known)))
         return replace(
             answer,
-            facts=(*answer.facts, *left_out),
+            facts=(*answer.facts, *added),
             narrative=answer.narrative or found.narrative,
             headline=answer.headline or found.headline,
         )
@@ -55,9 +55,8 @@ class SupplementedSummarizer:
         await self._reader.aclose()
 
 
-def _left_out(
-    found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[Message], known: Known
-) -> Iterator[Fact]:
+def left_out(found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[Message], known: Known) -> Iterator[Fact]:
+    """What the reader found and no statement of the model covers. Calls always stay."""
     proof = import_module("reactor_memory.features.facts.verification.proof")
     told = proof.proven(verify_facts(given, messages), messages, known.words())
     said, calls = [fact for fact in found if not is_call(fact)], [fact for fact in found if is_call(fact)]
