@@ -94,6 +94,7 @@ class TestEveryStatement:
             "superseded",
             "reactor_memory_revision",
             "reactor_memory.user_id",
+            "reactor_memory.group_ids",
             "reactor_memory.all_users",
             "yes",
             "$[5]",

@@ -175,7 +175,7 @@ FROM named, json_array_elements(:visible::json) AS part, LATERAL (
     SELECT conversation_id, seq, created_at FROM messages
     WHERE named.groups IS NOT NULL AND group_id = part ->> 5 AND conversation_id = part ->> 3
       AND message_id = :message_id AND (visibility = 'user' OR role = 'summary')
-    OFFSET 0
+    LIMIT 1
 ) AS message
 
 -- name: found_messages
@@ -202,7 +202,7 @@ FROM named, json_array_elements(:places::json) AS place, LATERAL (
     FROM messages
     WHERE named.groups IS NOT NULL AND group_id = place ->> 0 AND conversation_id = place ->> 1
       AND seq = (place ->> 2)::bigint
-    OFFSET 0
+    LIMIT 1
 ) AS message
 
 -- name: search_progress
