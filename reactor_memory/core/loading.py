@@ -83,8 +83,8 @@ class ContextLoader:
         self._summaries = summaries
         self._counter = counter
         self._options = options
-        self._sources = sources
-        self._planner = Planner(
+        self._answering = [each for each in sources if type(each).for_question is not Source.for_question]
+        self.planner = Planner(
             source=source,
             messages=messages,
             background=background,
@@ -102,7 +102,7 @@ class ContextLoader:
         limits, current_tokens = await in_thread_if_long(
             characters_of(request.current, request.system), lambda: self._measured(request, counter)
         )
-        drafted = await self._drafted(request, limits, current_tokens, keep_layout=keep_layout)
+        drafted = await self.drafted(request, limits, current_tokens, keep_layout=keep_layout)
         session = drafted.rows.session
         loaded = Loaded(
             draft=drafted.draft,
@@ -114,43 +114,20 @@ class ContextLoader:
         )
         if session is None:
             return loaded
-        made: tuple[Draft, Context] | None = None
+        answering = _Answering(self, loaded, request, drafted, current_tokens, keep_layout)
+        draft = await answering.draft(drafted, self._answering)
+        return replace(loaded, draft=draft, first=answering.context_made_of(draft))
 
-        async def context_of(draft: Draft) -> Context:
-            nonlocal made
-            made = draft, await self.context(replace(loaded, draft=draft), request.current)
-            return made[1]
-
-        async def moved(before: Sequence[Source], less: int) -> Draft | None:
-            # the window would give way for this one turn, and be read anew in the next: so it moves now, and stays
-            smaller = replace(limits, budget=max(1, limits.budget - less))
-            rows, brought = drafted.rows, drafted.brought
-            if not self._planner.decide(request, smaller, rows, brought, current_tokens, None).moves:
-                return None
-            again = await self._drafted(request, smaller, current_tokens, keep_layout=keep_layout)
-            return await answered(again, before) if again.moves else None
-
-        async def answered(drafted: _Drafted, sources: Sequence[Source]) -> Draft:
-            draft = drafted.draft
-            for place, source in enumerate(sources):
-                views = Views(context_of, partial(moved, sources[:place]))
-                asked = Asked(request, session, self._planner.has_memory, drafted.is_cut, views)
-                draft = await _answer(source, draft, asked)
-            return draft
-
-        draft = await answered(drafted, self._sources)
-        return replace(loaded, draft=draft, first=made[1] if made and made[0] is draft else None)
-
-    async def _drafted(
+    async def drafted(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
     ) -> _Drafted:
-        rows, brought, plan = await self._planner.planned(request, limits, current_tokens)
+        rows, brought, plan = await self.planner.planned(request, limits, current_tokens)
         if plan.layout is not None and keep_layout and request.before_seq is None:
             await self._keep(request, plan.layout)
         draft = readable_by(request.reader_id, with_standing(plan.draft, rows))
         for part in rows.damaged:
             draft = with_damage(draft, part)
-        is_cut = self._planner.is_cut(draft, limits, current_tokens)
+        is_cut = self.planner.is_cut(draft, limits, current_tokens)
         draft = interrupted(draft, rows.session, bool(request.current))
         return _Drafted(rows, brought, draft, is_cut, plan.layout is not None)
 
@@ -234,6 +211,59 @@ class ContextLoader:
             taken = f"takes {system} tokens and the tools {tools}; the model takes in {self._options.limits.budget}"
             raise InvalidInputError("system", f"{taken} (context.max_tokens less the reserved output)")
         return left
+
+
+class _Answering:
+    """The sources answer the question of a load, one after the other.
+
+    No closures: functions that call each other would keep what was read until the collector of cycles finds it.
+    """
+
+    __slots__ = ("_current_tokens", "_drafted", "_keep_layout", "_loaded", "_loader", "_made", "_request")
+
+    def __init__(
+        self,
+        loader: ContextLoader,
+        loaded: Loaded,
+        request: LoadRequest,
+        drafted: _Drafted,
+        current_tokens: int,
+        keep_layout: bool,
+    ) -> None:
+        self._loader = loader
+        self._loaded = loaded
+        self._request = request
+        self._drafted = drafted
+        self._current_tokens = current_tokens
+        self._keep_layout = keep_layout
+        self._made: tuple[Draft, Context] | None = None
+
+    async def draft(self, drafted: _Drafted, sources: Sequence[Source]) -> Draft:
+        draft, session = drafted.draft, self._drafted.rows.session
+        assert session is not None
+        for place, source in enumerate(sources):
+            views = Views(self._context_of, partial(self._moved, sources[:place]))
+            asked = Asked(self._request, session, self._loader.planner.has_memory, drafted.is_cut, views)
+            draft = await _answer(source, draft, asked)
+        return draft
+
+    def context_made_of(self, draft: Draft) -> Context | None:
+        return self._made[1] if self._made is not None and self._made[0] is draft else None
+
+    async def _context_of(self, draft: Draft) -> Context:
+        context = await self._loader.context(replace(self._loaded, draft=draft), self._request.current)
+        self._made = draft, context
+        return context
+
+    async def _moved(self, before: Sequence[Source], less: int) -> Draft | None:
+        # the window would give way for this one turn, and be read anew in the next: so it moves now, and stays
+        request, limits, tokens = self._request, self._loaded.limits, self._current_tokens
+        smaller = replace(limits, budget=max(1, limits.budget - less))
+        rows, brought = self._drafted.rows, self._drafted.brought
+        if not self._loader.planner.decide(request, smaller, rows, brought, tokens, None).moves:
+            return None
+        again = await self._loader.drafted(request, smaller, tokens, keep_layout=self._keep_layout)
+        return await self.draft(again, before) if again.moves else None
 
 
 async def _answer(source: Source, draft: Draft, asked: Asked) -> Draft:

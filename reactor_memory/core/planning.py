@@ -18,7 +18,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.standing import standing_messages, with_damage
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import Brought, Source
+from reactor_memory.core.sources import NOTHING, Brought, Source
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import StoreCorruptError
@@ -35,7 +35,9 @@ LAZY_SEGMENTS = 2
 """A load waits for at most this many segments; more would take longer than a turn may."""
 
 MESSAGES_BEFORE = 10
-"""So many messages before the newest ones are read, too: they tell where what came with one reasoning begins."""
+"""So many messages before the newest ones are read, too, if none of these is of the user: they tell where what came
+with one reasoning begins.
+"""
 
 MOST_LONG_MESSAGES = 16
 """A load reads on behind so many messages that are each too long for its window: some may not stand in it at all."""
@@ -79,7 +81,7 @@ class Planner:
         self._messages = messages
         self._background = background
         self._strategy = strategy
-        self._sources = sources
+        self._sources = [each for each in sources if type(each).before_window is not Source.before_window]
         self._counter = counter
         self._options = options
 
@@ -176,6 +178,8 @@ class Planner:
     async def _brought(self, request: LoadRequest, rows: ContextRows) -> Brought:
         """The blocks and messages of the features, read once: after a wait they may be gone."""
         read = [await self._read(source, request, rows) for source in self._sources]
+        if not any(read):
+            return NOTHING
         return Brought(
             blocks=tuple([each for each in read if isinstance(each, Block)]),
             verbatim=tuple([each for each in read if isinstance(each, Verbatim)]),
@@ -251,7 +255,8 @@ class Planner:
         return ContextQuery(
             session_id=request.session_id,
             user_id=request.user_id,
-            last_count=last_count + MESSAGES_BEFORE,
+            last_count=last_count,
+            before_count=MESSAGES_BEFORE,
             trigger_message_count=trigger,
             max_messages=_most_messages(limits, most if by_tokens else None),
             max_tokens=max(most, 1),

@@ -89,5 +89,8 @@ class Brought(Value, frozen=True, kw_only=True):
         return msgspec.structs.replace(draft, verbatim=self.verbatim, remarks=(*draft.remarks, *remarks))
 
 
+NOTHING = Brought()
+
+
 def _damages_of(verbatim: Sequence[Verbatim]) -> list[str]:
     return [f"damaged, left out: {each}" for part in verbatim for each in part.damaged]

@@ -15,7 +15,6 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
-from time import monotonic
 from typing import ClassVar, Literal, TypeAlias
 from urllib.parse import quote
 
@@ -27,6 +26,7 @@ from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.inline_reads import InlineReads
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
 from reactor_memory.database.schema import (
     is_behind,
@@ -47,13 +47,9 @@ from reactor_memory.errors import (
     StoreUnavailableError,
 )
 
-InlineReads: TypeAlias = Literal["auto", "always", "never"]
+InlineLoads: TypeAlias = Literal["auto", "always", "never"]
 
 _FULL = 2
-_SLOW_SECONDS = 0.005
-"""A read that took longer on the event loop's thread sends the next ones to the other thread..."""
-_REST_SECONDS = 5.0
-"""...for so long."""
 
 
 class SqliteDatabase(Database):
@@ -66,8 +62,8 @@ class SqliteDatabase(Database):
 
     `inline_reads`: operations that are `bounded` run on the thread of the event loop, by a connection of their own that
     waits for nobody. That saves the way to another thread and back, most of what such a read costs, and holds up the
-    loop for as long as it takes. ``auto`` goes to the thread for a while after a slow one. None does beside a detector
-    of blocking calls.
+    loop for as long as it takes. ``auto`` goes to the thread for a while when they take much of the loop's time (more
+    than a hundredth, in processor time or waiting for a disk). None does beside a detector of blocking calls.
     """
 
     engine: ClassVar[Engine] = "sqlite"
@@ -78,7 +74,7 @@ class SqliteDatabase(Database):
         statements: Statements,
         *,
         timeout_seconds: float = 10.0,
-        inline_reads: InlineReads = "never",
+        inline_reads: InlineLoads = "never",
         file_mode: int = 0o600,
     ) -> None:
         self._path = Path(path)
@@ -88,7 +84,7 @@ class SqliteDatabase(Database):
         self._inline_reads = inline_reads
         self._inline: SqliteSession | None = None
         self._inline_thread = 0
-        self._inline_again_at = 0.0
+        self._inline_time = InlineReads()
         self._writer: SqliteThread | None = None
         self._reader: SqliteThread | None = None
         self._scanner: SqliteThread | None = None
@@ -270,19 +266,17 @@ class SqliteDatabase(Database):
         return (
             getattr(operation, "is_bounded", False)
             and threading.get_ident() == self._inline_thread
-            and (self._inline_reads == "always" or monotonic() >= self._inline_again_at)
+            and (self._inline_reads == "always" or self._inline_time.may_run())
             and may_block()
         )
 
     def _read_inline(self, session: SqliteSession, steps: Callable[[], Steps[T]]) -> T:
-        began = monotonic()
+        ends = self._inline_time.began()
         try:
             with translated():
-                return session.run(READ, steps, began + _SLOW_SECONDS)
+                return session.run(READ, steps, ends)
         finally:
-            ended = monotonic()
-            if ended - began > _SLOW_SECONDS:
-                self._inline_again_at = ended + _REST_SECONDS
+            self._inline_time.ended()
 
     async def _opened_scanner(self) -> SqliteThread:
         """A connection of its own for what may take long, opened when it is first needed."""

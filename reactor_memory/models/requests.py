@@ -50,10 +50,11 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     """What a load needs to read.
 
     At or below `trigger_message_count` (None: at any length, and summary and layout may be left out) the newest
-    `last_count` messages. Above it the newest messages, newest first, until `max_messages` are read or their stored
-    tokens + `overhead` each pass `max_tokens`; the message that passes it is included. Of a long message no more than
-    `max_message_tokens` count, since a context need not show more of it. `budget` and `settings_fingerprint` name the
-    layout.
+    `last_count` messages, with `before_count` more where none of them is of the user, or one may belong to a turn that
+    began before them (a store may read these always). Above it the newest messages, newest first, until `max_messages`
+    are read or their stored tokens + `overhead` each pass `max_tokens`; the message that passes it is included. Of a
+    long message no more than `max_message_tokens` count, since a context need not show more of it. `budget` and
+    `settings_fingerprint` name the layout.
 
     Without `facts` the head of the summary is enough: the rest is large, and read at evictions only. Messages before
     the window of the layout may be left out then (but for one, if what the window starts with went out of view), and
@@ -66,6 +67,7 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     session_id: str
     user_id: str | None
     last_count: int
+    before_count: int = 0
     trigger_message_count: int | None = None
     max_messages: int = 0
     max_tokens: int = 0
@@ -79,7 +81,7 @@ class ContextQuery(Value, frozen=True, kw_only=True):
     @property
     def most_before(self) -> int:
         """How many messages are read before `before_seq`."""
-        return max(self.last_count, min(self.max_messages, MOST_BEFORE_A_TURN))
+        return max(self.last_count + self.before_count, min(self.max_messages, MOST_BEFORE_A_TURN))
 
 
 class ContextRows(Value, frozen=True, kw_only=True):

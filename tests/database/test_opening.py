@@ -8,15 +8,16 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from pathlib import Path
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 import pytest
 
 from reactor_memory.database import sqlite
+from reactor_memory.database.inline_reads import BURST_SECONDS, SLOW_SECONDS
 from reactor_memory.database.schema import newest_revision
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.models.requests import ContextQuery
@@ -104,20 +105,9 @@ def make_older(path: Path) -> None:
 # -- reads on the thread of the event loop ----------------------------------------------------------------------------
 
 
-class Clock:
-    """The time, and whatever a test adds to it."""
-
-    added = 0.0
-
-    def __call__(self) -> float:
-        return monotonic() + self.added
-
-
 @pytest.fixture
-async def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Reads]:
+async def reads(tmp_path: Path) -> AsyncIterator[Reads]:
     reads = Reads(sqlite_store(tmp_path / "memory.db", inline_reads="auto"))
-    monkeypatch.setattr(sqlite, "monotonic", reads.clock)
-    monkeypatch.setattr(sqlite, "_SLOW_SECONDS", 1.0)  # a busy machine alone makes no read slow
     await reads.store.open()
     await append_messages(reads.store, "s", numbered(3))
     yield reads
@@ -125,18 +115,17 @@ async def reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
 
 class Reads:
-    """A store whose inline reads can be made slow."""
+    """A store whose inline reads are noticed."""
 
     def __init__(self, store: SqlStore) -> None:
         self.store = store
-        self.clock = Clock()
 
-    async def is_inline(self, *, takes: float = 0.0) -> bool:
+    async def is_inline(self, *, while_it_reads: Callable[[], object] = lambda: None) -> bool:
         threads: list[int] = []
 
         def note(_: str) -> None:
             threads.append(threading.get_ident())
-            self.clock.added += takes
+            while_it_reads()
 
         for connection in self._connections():
             connection.set_trace_callback(note)
@@ -153,21 +142,21 @@ class Reads:
         return [database._inline.connection, database._reader.session.connection]
 
 
-async def test_after_slow_read_others_go_to_thread_for_a_while(reads: Reads) -> None:
-    assert await reads.is_inline()
-    assert await reads.is_inline(takes=2.0)
-    assert not await reads.is_inline()
-    reads.clock.added += sqlite._REST_SECONDS / 2
-    assert not await reads.is_inline()
-    reads.clock.added += sqlite._REST_SECONDS / 2 + 0.1
-    assert await reads.is_inline()
+def compute(seconds: float) -> None:
+    ends = thread_time() + seconds
+    while thread_time() < ends:
+        pass
 
 
-async def test_a_slow_read_on_the_thread_changes_nothing(reads: Reads) -> None:
-    await reads.is_inline(takes=2.0)
-    reads.clock.added += sqlite._REST_SECONDS - 1
-    assert not await reads.is_inline(takes=0.5)
-    reads.clock.added += 1.1
+async def test_reads_that_take_the_loops_time_go_to_the_thread(reads: Reads) -> None:
+    assert await reads.is_inline()
+    await reads.is_inline(while_it_reads=lambda: compute(BURST_SECONDS))
+    assert not await reads.is_inline()
+
+
+async def test_reads_that_wait_for_their_processor_stay_inline(reads: Reads) -> None:
+    for _ in range(3):
+        await reads.is_inline(while_it_reads=lambda: threading.Event().wait(2 * SLOW_SECONDS))
     assert await reads.is_inline()
 
 

@@ -548,6 +548,18 @@ class TestReadingTheWindow:
         await append_messages(store, "s", numbered(10))
         assert await self.seqs(store) == await self.seqs(store, facts=True)
 
+    async def test_messages_before_where_none_is_of_the_user(self, store: SqlStore) -> None:
+        said = [Message.user("a"), Message.assistant("b"), Message.user("c"), *[Message.assistant("d")] * 4]
+        await append_messages(store, "s", said)
+        newest = {"trigger_message_count": None, "before_count": 2}
+        assert await self.seqs(store, last_count=4, **newest) == [2, 3, 4, 5, 6, 7]
+        assert await self.seqs(store, last_count=5, **newest) == [3, 4, 5, 6, 7]
+        assert await self.seqs(store, last_count=6, **newest) == [2, 3, 4, 5, 6, 7]
+
+    async def test_messages_before_where_turns_may_run_at_once(self, store: SqlStore) -> None:
+        await append_messages(store, "s", [Message.assistant("b"), Message.user("c"), Message.user("d")])
+        assert await self.seqs(store, last_count=2, trigger_message_count=None, before_count=9) == [1, 2, 3]
+
     async def test_one_more_if_the_first_message_was_withdrawn(self, store: SqlStore) -> None:
         await append_messages(store, "s", numbered(8))
         await store.withdraw("s", None, seq=8, now=1, refold=lambda _: Summary())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import clipped_between, group_of
 from reactor_memory.core.log.rows import (
+    MESSAGE_COLUMNS,
     checked_messages_from,
     key_of,
     message_values,
@@ -21,7 +22,7 @@ from reactor_memory.core.log.rows import (
     stored_bytes,
     to_json,
 )
-from reactor_memory.database.operations import Batch, Query, Rows, Steps, bounded
+from reactor_memory.database.operations import Batch, Query, Row, Rows, Steps, bounded
 from reactor_memory.errors import (
     IdempotencyConflictError,
     SessionDeletedError,
@@ -269,8 +270,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
     standing, superseded = (yield from read_standing(session.branch)) if has_standing else ((), ())
     if query.trigger_message_count is None:
-        newest = (yield from _newest(session.branch, query.last_count))[::-1]
-        steps = yield from read_steps(session.branch, newest)
+        newest, steps = yield from _newest_with_before(session.branch, query)
         return ContextRows(
             session=session,
             pins=pins,
@@ -284,7 +284,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     layout, damaged = log.context_layouts.read_layout(stored[0]) if stored else (None, ())
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
     head = yield from summary(query.session_id)
-    messages = (yield from _newest_for(query, session, layout))[::-1]
+    messages, steps = yield from _newest_for(query, session, layout)
     return ContextRows(
         session=session,
         pins=pins,
@@ -295,7 +295,7 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
         standing=standing,
         superseded=superseded,
         damaged=damaged,
-        steps=(yield from read_steps(session.branch, messages)),
+        steps=steps,
     )
 
 
@@ -315,21 +315,64 @@ def read_steps(branch: Sequence[BranchRange], messages: Sequence[Message]) -> St
         return {}
     steps: dict[int, int] = {}
     for part in stored_parts(branch, (messages[0].seq or 1) - 1, messages[-1].seq):
-        rows = yield Query("steps", part.values() | {"pattern": STEP_KEYS})
-        for seq, key, size in rows:
-            first_seq = turn_of_step(key)
-            if first_seq is not None:
-                steps.update(dict.fromkeys(range(seq, seq + size), first_seq))
+        steps |= _steps_of((yield Query("steps", part.values() | {"pattern": STEP_KEYS})))
     return steps
 
 
-def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) -> Steps[tuple[Message, ...]]:
-    """Newest first."""
+def _steps_of(batches: Iterable[Row]) -> dict[int, int]:
+    """Of batches (where they begin, their keys and sizes), those that turns stored while they ran."""
+    steps: dict[int, int] = {}
+    for seq, key, size in batches:
+        first_seq = turn_of_step(key)
+        if first_seq is not None:
+            steps.update(dict.fromkeys(range(seq, seq + size), first_seq))
+    return steps
+
+
+_MessagesAndSteps: TypeAlias = tuple[tuple[Message, ...], dict[int, int]]
+"""Oldest first, with their `read_steps`."""
+
+
+def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) -> Steps[_MessagesAndSteps]:
     if session.last_seq <= (query.trigger_message_count or 0):
-        return (yield from _newest(session.branch, query.last_count))
+        return (yield from _newest_with_before(session.branch, query))
     if layout is None or query.facts:
-        return (yield from _newest_within(session.branch, query))
-    return (yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages))
+        newest = yield from _newest_within(session.branch, query)
+    else:
+        newest = yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages)
+    messages = newest[::-1]
+    return messages, (yield from read_steps(session.branch, messages))
+
+
+def _newest_with_before(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[_MessagesAndSteps]:
+    """With those before them where it is not certain that what is shown begins among them."""
+    newest, steps = yield from _newest_with_steps(branch, query.last_count)
+    if not query.before_count or len(newest) < query.last_count or _begins_among(newest, steps):
+        return newest, steps
+    before = yield from _newest(branch, query.before_count, until=(newest[0].seq or 1) - 1)
+    messages = before[::-1] + newest
+    return messages, (yield from read_steps(branch, messages))
+
+
+def _newest_with_steps(branch: Sequence[BranchRange], limit: int) -> Steps[_MessagesAndSteps]:
+    """In one statement, where they lie in one part and none between them is out of view: that may begin a step."""
+    parts = stored_parts(branch, 0, None)
+    if len(parts) == 1:
+        values = parts[0].values() | {"limit": limit}
+        rows = (yield Query("messages_newest_first_with_batches", values))[::-1]
+        if rows and rows[-1][0] - rows[0][0] == len(rows) - 1:
+            messages = tuple(messages_from([row[:MESSAGE_COLUMNS] for row in rows]))
+            return messages, _steps_of((row[0], row[-2], row[-1]) for row in rows if row[-2])
+    newest = (yield from _newest(branch, limit))[::-1]
+    return newest, (yield from read_steps(branch, newest))
+
+
+def _begins_among(messages: Sequence[Message], steps: Mapping[int, int]) -> bool:
+    """Whether a turn begins among the messages, and none of them belongs to one that began before, out of order."""
+    if may_have_run_at_once(messages) or not any(each.role == "user" for each in messages):
+        return False
+    first = messages[0].seq or 1
+    return all(begins >= first for begins in steps.values())
 
 
 def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[tuple[Message, ...]]:
@@ -358,7 +401,14 @@ class StoredPart(NamedTuple):
     hidden_until: int
 
     def values(self) -> dict[str, Any]:
-        return key_of(self.conversation_id) | self._asdict()
+        conversation_id, start_seq, end_seq, hidden_until = self
+        return {
+            "group_id": group_of(conversation_id),
+            "conversation_id": conversation_id,
+            "start_seq": start_seq,
+            "end_seq": end_seq,
+            "hidden_until": hidden_until,
+        }
 
 
 def stored_parts(
@@ -425,6 +475,8 @@ def read_parts(
     query of one part, `together`, oldest first, of several: so a few statements read them, whatever their number.
     `shared`: values of both.
     """
+    if len(parts) == 1:  # that of nearly every load
+        return tuple(decoded((yield Query(alone, {**shared, **parts[0].values(), "limit": limit}))))
     found: list[Message] = []
     size = limit
     while parts and len(found) < limit:

@@ -62,7 +62,7 @@ def _context_values(query: ContextQuery) -> Values:
         **key_of(query.session_id),
         "user_id": query.user_id,
         "trigger_message_count": query.trigger_message_count,
-        "last_count": query.last_count,
+        "last_count": query.last_count + query.before_count,
         "max_messages": query.max_messages,
         "max_tokens": query.max_tokens,
         "max_message_tokens": query.max_message_tokens,

@@ -344,6 +344,17 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
 ORDER BY seq DESC
 LIMIT :limit
 
+-- name: messages_newest_first_with_batches
+-- As `messages_newest_first`, with what `steps` gives.
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at, batch_key, batch_size
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
+ORDER BY seq DESC
+LIMIT :limit
+
 -- name: system_messages
 -- Those that a summary stands for, too: of each name, and of each agent that keeps them for itself, the newest and all.
 SELECT name, CASE WHEN visibility = 'agent' THEN author_id END AS kept_by, MAX(seq), GROUP_CONCAT(seq)

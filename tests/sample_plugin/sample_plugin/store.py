@@ -272,7 +272,7 @@ def _copied(message: Message) -> Message:
 def _window(newest: Iterator[Message], length: int, query: ContextQuery) -> list[Message]:
     """What a load shows, newest first."""
     if query.trigger_message_count is None or length <= query.trigger_message_count:
-        return list(islice(newest, query.last_count))
+        return list(islice(newest, query.last_count + query.before_count))
     window: list[Message] = []
     tokens = 0
     for message in islice(newest, query.max_messages):
