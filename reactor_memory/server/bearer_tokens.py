@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import jwt
 
 from reactor_memory.core.validation import is_id
 from reactor_memory.models import Value
-from reactor_memory.server.jwks import Algorithm, KeySource
+from reactor_memory.server.jwks import Algorithm, KeySource, VerifyingKey
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 LONGEST_KEY_ID = 255
 LAST_SECOND = 253_402_300_799
 """Of the year 9999. What ends later was not meant as a time."""
+
+TIMES = ("exp", "nbf", "iat")
 
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _CHECKED_BY_PYJWT: Any = {
@@ -60,18 +64,54 @@ class Issuer(Value, frozen=True, kw_only=True):
     leeway_seconds: int = 30
 
 
+MOST_REMEMBERED = 4096
+"""So many tokens that were verified are remembered: about 4 MB."""
+
+
+class _Verified(NamedTuple):
+    """What a signature says for as long as its key counts. Only the times in it have to be looked at again."""
+
+    issuer: Issuer
+    key_id: str | None
+    key: VerifyingKey
+    claims: Mapping[str, Any]
+    user_id: str
+
+
 class TokenVerifier:
-    """Checks tokens of `issuers`, which are told apart by ``iss`` and whose users by their prefixes."""
+    """Checks tokens of `issuers`, which are told apart by ``iss`` and whose users by their prefixes.
+
+    A token that was verified is remembered by its digest, and verified again when its issuer has another key for it.
+    """
 
     def __init__(self, issuers: Sequence[Issuer], *, clock: Clock, max_bytes: int = 8192) -> None:
         self._issuers = {issuer.issuer: issuer for issuer in issuers}
         self._clock = clock
         self._max_bytes = max_bytes
+        self._remembered: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def user_id(self, token: str) -> str:
         """Whose token it is. Raises `TokenError`, and `KeysUnavailableError` if nobody can say."""
         if len(token) > self._max_bytes:
             raise TokenError("too_long")
+        digest = sha256(token.encode(errors="surrogatepass")).digest()
+        known = self._remembered.get(digest)
+        if known is None or await known.issuer.keys.find(known.key_id) is not known.key:
+            known = await self._verified(token)
+        self._check_times(known)
+        self._remember(digest, known)
+        return known.user_id
+
+    def _check_times(self, known: _Verified) -> None:
+        check_times(known.claims, now=self._clock() / 1e6, leeway=known.issuer.leeway_seconds)
+
+    def _remember(self, digest: bytes, known: _Verified) -> None:
+        self._remembered[digest] = known
+        self._remembered.move_to_end(digest)
+        if len(self._remembered) > MOST_REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    async def _verified(self, token: str) -> _Verified:
         header, unverified = read_parts(token)
         issuer = self._issuers.get(_text(unverified.get("iss")) or "")
         if issuer is None:
@@ -81,8 +121,10 @@ class TokenVerifier:
         if key is None:
             raise TokenError("unknown_key")
         claims = verified_claims(token, key, issuer)
-        check_times(claims, now=self._clock() / 1e6, leeway=issuer.leeway_seconds)
-        return self._user_of(claims, issuer)
+        known = _Verified(issuer, header.get("kid"), key, claims, "")
+        self._check_times(known)
+        times = {name: claims[name] for name in TIMES if name in claims}
+        return known._replace(claims=times, user_id=self._user_of(claims, issuer))
 
     async def check(self) -> None:
         """Raises `KeysUnavailableError` while tokens of an issuer cannot be checked."""
@@ -138,7 +180,7 @@ def verified_claims(token: str, key: Any, issuer: Issuer) -> Mapping[str, Any]:
 
 def check_times(claims: Mapping[str, Any], *, now: float, leeway: int) -> None:
     """`now` and `leeway` are seconds."""
-    for name in ("exp", "nbf", "iat"):
+    for name in TIMES:
         if name in claims and not _is_time(claims[name]):
             raise TokenError("time")
     if claims["exp"] + leeway <= now:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor_memory.server import bearer_tokens
 from reactor_memory.server.bearer_tokens import Issuer, TokenError, TokenVerifier, read_parts
-from reactor_memory.server.jwks import FixedKeys, SharedSecret, keys_of
+from reactor_memory.server.jwks import FixedKeys, SharedSecret, VerifyingKey, choose, keys_of
 from reactor_memory.testing import FakeClock
 from tests.scenes.signing import (
     AUDIENCE,
@@ -303,6 +304,83 @@ class TestSeveralIssuers:
         assert await refusal(token(sub="partner:ann"), self.FIRST, self.SECOND) == "user"
         assert await refusal(token(sub="partner:"), self.FIRST, self.SECOND) == "user"
         assert await verifier(self.FIRST).user_id(token(sub="partner:ann")) == "partner:ann"
+
+
+class Keys:
+    """Keys of an issuer that change."""
+
+    def __init__(self, *entries: object) -> None:
+        self.turn_to(*entries)
+
+    def turn_to(self, *entries: object) -> None:
+        self.keys = keys_of(key_set(*entries), "RS256")
+
+    async def find(self, key_id: str | None) -> VerifyingKey | None:
+        return choose(self.keys, key_id)
+
+    async def check(self) -> None: ...
+
+
+class TestRemembering:
+    """A token is verified once as long as its key counts, and its times are looked at each time."""
+
+    @pytest.fixture
+    def verified(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        texts: list[str] = []
+        real = bearer_tokens.verified_claims
+
+        def noted(text: str, *rest: Any) -> Any:
+            texts.append(text)
+            return real(text, *rest)
+
+        monkeypatch.setattr(bearer_tokens, "verified_claims", noted)
+        return texts
+
+    async def test_each_token_is_verified_once(self, verified: list[str]) -> None:
+        tokens, checked = verifier(), [token(), token(sub="bob"), token()]
+        assert [await tokens.user_id(each) for each in checked] == ["ann", "bob", "ann"]
+        assert len(verified) == len(set(checked))
+
+    async def test_a_token_ends_when_it_says(self) -> None:
+        clock = FakeClock(NOW * 1_000_000)
+        tokens, text = TokenVerifier([issuer()], clock=clock), token(exp=NOW + 60)
+        assert await tokens.user_id(text) == "ann"
+        clock.advance(69)
+        assert await tokens.user_id(text) == "ann"
+        clock.advance(1)
+        with pytest.raises(TokenError, match="expired"):
+            await tokens.user_id(text)
+
+    @pytest.mark.parametrize(("left", "reason"), [("k2", "unknown_key"), ("k1", "signature")])
+    async def test_a_token_ends_with_its_key(self, left: str, reason: str) -> None:
+        keys = Keys(jwk(rsa_key()))
+        tokens, text = verifier(issuer(keys=keys)), token()
+        assert await tokens.user_id(text) == "ann"
+        keys.turn_to(jwk(rsa_key("second"), left))
+        with pytest.raises(TokenError, match=reason):
+            await tokens.user_id(text)
+
+    async def test_what_was_refused_is_refused_again(self) -> None:
+        tokens, text = verifier(), token(rsa_key("second"))
+        for _ in range(2):
+            with pytest.raises(TokenError, match="signature"):
+                await tokens.user_id(text)
+
+    async def test_an_altered_token_is_another(self) -> None:
+        tokens, text = verifier(), token()
+        assert await tokens.user_id(text) == "ann"
+        header, _, signature = text.split(".")
+        with pytest.raises(TokenError, match="signature"):
+            await tokens.user_id(".".join((header, token(sub="bob").split(".")[1], signature)))
+
+    async def test_the_token_used_longest_ago_is_forgotten(
+        self, verified: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(bearer_tokens, "MOST_REMEMBERED", 2)
+        tokens, (ann, bob, eve) = verifier(), [token(sub=name) for name in ("ann", "bob", "eve")]
+        for text in (ann, bob, ann, eve, ann, bob):
+            await tokens.user_id(text)
+        assert verified == [ann, bob, eve, bob]
 
 
 async def test_no_error_repeats_anything_of_a_token() -> None:
