@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.database.database import Database
@@ -33,7 +35,7 @@ ASKING_OTHERS = frozenset({"summary.provider", "search.enabled", "search.embedde
 def kept_of(settings: Settings) -> dict[str, Any]:
     """The values beside the defaults that an agent keeps with the store, by dotted key."""
     defaults = default_values()
-    return {key: value for key, value, _ in deciding(settings) if value != defaults[key]}
+    return {key: value for key, value in deciding(settings).items() if value != defaults[key]}
 
 
 def after_save_of(settings: Settings, in_database: str, database: Database, clock: Clock) -> SettingsKeeper | None:
@@ -42,22 +44,21 @@ def after_save_of(settings: Settings, in_database: str, database: Database, cloc
         return None
     from reactor_memory.features.overview.agent_settings import SettingsKeeper
 
-    return SettingsKeeper(database=database, clock=clock, given=kept_of(settings))
+    return SettingsKeeper(database=database, clock=clock, given=partial(kept_of, settings))
 
 
-def default_values() -> dict[str, Any]:
+@cache
+def default_values() -> Mapping[str, Any]:
     """What counts where nothing is set, by dotted key."""
-    return {key: value for key, value, _ in deciding(Settings.model_construct())}
+    return MappingProxyType(deciding(Settings.model_construct()))
 
 
-def deciding(settings: Settings) -> Iterator[tuple[str, Any, str]]:
-    """Each setting that decides what a context shows: its dotted key, its value and its origin."""
-    origins = {each.key: each.origin for each in settings.origins()}
-    sections: dict[str, Any] = settings.model_dump(mode="json")
-    for section in (*_SECTIONS, "summary", "search"):
-        for name, value in sections[section].items():
-            if decides(key := f"{section}.{name}"):
-                yield key, value, origins.get(key, "default")
+def deciding(settings: Settings) -> dict[str, Any]:
+    """The values of the settings that decide what a context shows, by dotted key."""
+    chosen = (*_SECTIONS, "summary", "search")
+    sections: dict[str, dict[str, Any]] = settings.model_dump(mode="json", include=set(chosen))
+    named = ((f"{section}.{name}", value) for section in chosen for name, value in sections[section].items())
+    return {key: value for key, value in named if decides(key)}
 
 
 def decides(key: str) -> bool:
@@ -83,8 +84,9 @@ def takeable(kept: Mapping[str, Any]) -> dict[str, Any]:
 def differences(settings: Settings, kept: Mapping[str, Any]) -> tuple[SettingDifference, ...]:
     """What counts under `settings` otherwise than for the agent that `kept` its own."""
     agents = default_values() | dict(kept)
+    origins = {each.key: each.origin for each in settings.origins()}
     return tuple(
-        SettingDifference(key=key, agent=agents[key], here=value, origin=origin)
-        for key, value, origin in deciding(settings)
+        SettingDifference(key=key, agent=agents[key], here=value, origin=origins.get(key, "default"))
+        for key, value in deciding(settings).items()
         if value != agents[key]
     )

@@ -15,6 +15,7 @@ from reactor_memory.features.overview.agent_settings import AgentSettings
 from reactor_memory.memory import Memory, open_memory
 from reactor_memory.models import Message
 from reactor_memory.sync import open_memory as open_waiting
+from reactor_memory.wiring import agent_settings
 from reactor_memory.wiring.agent_settings import differences, kept_of, takeable
 from reactor_memory.wiring.settings import Settings
 from tests.acceptance.conftest import Run
@@ -168,3 +169,21 @@ def test_what_was_not_taken_over_is_a_difference() -> None:
     assert [(each.key, each.agent, each.here, each.origin) for each in found] == [
         ("summary.provider", "gemini", "extractive", "default")
     ]
+
+
+@pytest.mark.anyio
+async def test_settings_are_gathered_by_the_first_save_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gathered: list[Settings] = []
+
+    def gather(settings: Settings) -> dict[str, Any]:
+        gathered.append(settings)
+        return {}
+
+    monkeypatch.setattr(agent_settings, "deciding", gather)
+    async with open_memory(tmp_path / "agent.db") as memory:
+        await memory.load_history("s")
+        assert not gathered
+        await memory.save_history("s", "Hello")
+        saved = len(gathered)
+        await memory.save_history("s", "Hello")
+    assert len(gathered) == saved > 0

@@ -5,7 +5,7 @@ the store later sees what the agent saw.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -35,12 +35,14 @@ class AgentSettings(Value, frozen=True, kw_only=True):
 
 
 class SettingsKeeper:
-    """Keeps the settings of this process when it first saves. The last agent with other settings counts."""
+    """Keeps the settings of this process when it first saves; `given` tells them, and is asked no earlier. The last
+    agent with other settings counts.
+    """
 
-    def __init__(self, *, database: Database, clock: Clock, given: Mapping[str, Any]) -> None:
+    def __init__(self, *, database: Database, clock: Clock, given: Callable[[], dict[str, Any]]) -> None:
         self._database = database
         self._clock = clock
-        self._given = dict(given)
+        self._given = given
         self._is_done = False
 
     async def __call__(self) -> None:
@@ -48,7 +50,7 @@ class SettingsKeeper:
         if self._is_done:
             return
         self._is_done = True
-        kept = AgentSettings(given=self._given, kept_at=self._clock())
+        kept = AgentSettings(given=self._given(), kept_at=self._clock())
         try:
             with anyio.move_on_after(KEEP_SECONDS):
                 await self._database.write_relaxed(keep_settings, kept)
