@@ -163,8 +163,10 @@ def to_message(record: MessageRecord) -> Message:
         content=record.content,
         created_at=_as_microseconds(record.at) if isinstance(record.at, str) else record.at,
         tool_calls=tuple(
-            ToolCall(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
-            for call in record.tool_calls
+            [
+                ToolCall(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
+                for call in record.tool_calls
+            ]
         ),
         tool_call_id=record.tool_call_id,
         name=record.name,
@@ -178,7 +180,7 @@ def to_message(record: MessageRecord) -> Message:
 
 def _line(where: str, text: bytes, max_bytes: int) -> Line:
     transcript = _decoded(where, text, _transcript, max_bytes)
-    messages = tuple(_message(where, number, record) for number, record in enumerate(transcript.messages))
+    messages = tuple([_message(where, number, record) for number, record in enumerate(transcript.messages)])
     return Line(where, transcript.id, messages, partial(_decoded_probes, where, bytes(transcript.probes)))
 
 
@@ -199,6 +201,8 @@ def _message(where: str, number: int, record: MessageRecord) -> Message:
     except ValueError:
         problem = f"messages[{number}].at: must be a time with its offset, such as 2026-02-02T08:00:08+00:00"
         raise ImportFormatError(where, problem) from None
+    if message.given is None:
+        return message
     try:
         return forms.checked_given(f"messages[{number}]", message)
     except InvalidMessageError as error:
