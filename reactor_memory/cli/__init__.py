@@ -60,6 +60,7 @@ commands = LazyGroup(
         "migrate": Lazy("reactor_memory.cli.operations:migrate", "Bring the schema of the database up to date."),
         "worker": Lazy("reactor_memory.cli.operations:worker", "Do the background work of a database."),
         "serve": Lazy("reactor_memory.cli.serve:serve", "Serve the memory over HTTP, for many users and agents."),
+        "chat-server": Lazy("reactor_memory.cli.serve:chat_server", "Serve a chat over HTTP, with a page."),
         "studio": Lazy("reactor_memory.cli.studio:studio", "Look into a database with a browser, on this machine."),
         "keys": Lazy("reactor_memory.cli.keys:keys", "Make, list and revoke the keys of agents."),
         "mcp": Lazy("reactor_memory.cli.tool_server:mcp", "Serve the memory as tools for MCP clients."),

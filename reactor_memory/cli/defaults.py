@@ -23,7 +23,7 @@ Defaults = Mapping[str, Default]
 
 _SHARED = "one caller must not fill the database of all"
 
-SERVICE: Defaults = {
+SERVICE: dict[str, Default] = {
     "store.delete_grace_days": Default(30, "people can restore what they deleted by mistake"),
     "search.enabled": Default(True, "the interface has a search over all conversations of a user"),
     "quotas.max_conversations": Default(10_000, _SHARED),
@@ -32,6 +32,7 @@ SERVICE: Defaults = {
     "quotas.max_stored_bytes": Default(4 * 1024**3, _SHARED),
     "quotas.max_summary_tokens_per_day": Default(2_000_000, _SHARED),
 }
+CHAT_SERVER: Defaults = SERVICE | {"notes.enabled": Default(True, "what an agent noted about a user is in its prompt")}
 WORKER: Defaults = {"store.delete_grace_days": Default(30, "serve can restore for so long what was deleted")}
 STUDIO: Defaults = {"context.record": Default("turns", "each turn of a chat can be shown as the model saw it")}
 

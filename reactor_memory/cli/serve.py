@@ -10,7 +10,7 @@ import anyio
 import click
 
 from reactor_memory.cli.characters import echo
-from reactor_memory.cli.defaults import SERVICE, log_differences, sections, unless_set
+from reactor_memory.cli.defaults import CHAT_SERVER, SERVICE, Defaults, log_differences, sections, unless_set
 from reactor_memory.cli.invocation import Invocation, with_invocation
 from reactor_memory.errors import MissingExtraError
 from reactor_memory.text.documents import page
@@ -78,12 +78,54 @@ The same way goes on in {page("http-service")}, and `reactor-memory keys create 
     )
 
 
+@click.command("chat-server")
+@click.option("--host", help="Where to listen, instead of http.host.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of http.port; 0 takes a free one.")
+@click.option(
+    "--dev", is_flag=True, help="For trying it on this machine: print the address of a page that is ready to use."
+)
+@with_invocation
+def chat_server(invocation: Invocation, host: str | None, port: int | None, dev: bool) -> int:
+    """Serve a chat over HTTP, with a page for the browser.
+
+    POST /api/chat with {"message", "session_id", "agent_id"} is one turn of a user, who comes with a token of
+    auth.issuers or auth.supabase_url. chat_server.agents names the agents and their prompts; the model that answers is
+    the one of chat.provider, or an agent of a plug-in (chat_server.agent). Notes are in the contexts.
+
+    Runs and ends as `serve` does.
+    """
+    from reactor_memory.cli.service_log import log_service
+
+    settings = service_settings(invocation, host, port, CHAT_SERVER)
+    log_service(as_json=not dev)
+    try:
+        from reactor_memory.server.chat_server import chat_routes
+        from reactor_memory.server.development import DEFAULT_USER, DevelopmentIssuer
+        from reactor_memory.server.process import run
+    except ImportError as error:
+        package = (error.name or "litestar").partition(".")[0]
+        raise MissingExtraError("chat-server", package=package, extra="http") from None
+    issuer = DevelopmentIssuer() if dev else None
+
+    def ready(container: Container, address: str) -> None:
+        log_differences(invocation, CHAT_SERVER)
+        if issuer is not None:
+            token = issuer.token(invocation.user_id or DEFAULT_USER, now=container.clock()())
+            echo(f"Serving on {address}, for this machine only. Stop with Ctrl-C. The page of the chat:\n")
+            echo(f"{address}/#token={token}\n")
+
+    serving = partial(run, settings, development=issuer, ready=ready, routes=chat_routes())
+    return anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
 NEVER_INLINE = "never"
 """A disk that hangs must hold up the request that reads it, not all of them."""
 
 
-def service_settings(invocation: Invocation, host: str | None, port: int | None) -> ServiceSettings:
+def service_settings(
+    invocation: Invocation, host: str | None, port: int | None, defaults: Defaults = SERVICE
+) -> ServiceSettings:
     """The settings, with the defaults of a service where nothing else is set."""
     options = {"http.host": host, "http.port": port, "store.inline_loads": NEVER_INLINE}
     chosen = {key: value for key, value in options.items() if value is not None}
-    return invocation.settings(**sections(unless_set(invocation, SERVICE) | chosen))
+    return invocation.settings(**sections(unless_set(invocation, defaults) | chosen))

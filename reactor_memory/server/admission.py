@@ -97,7 +97,7 @@ def admission_of(
 
     `development` is an issuer of this process beside those of the settings.
     """
-    issuers = [issuer_of(issuer, clock) for issuer in settings.issuers]
+    issuers = [issuer_of(issuer, clock) for issuer in settings.all_issuers]
     if development is not None:
         issuers.append(development.issuer)
     authenticator = Authenticator(
@@ -149,12 +149,13 @@ def _keys_in_file(issuer: IssuerSettings) -> FixedKeys:
 
 def require_callers(settings: AuthSettings, keys: Iterable[ApiKey], *, now: int) -> None:
     """Raises `ConfigurationError` if nobody could call: no issuer is set, and no agent has a key that holds."""
-    if settings.issuers or any(holds(key, now=now) for key in keys):
+    if settings.all_issuers or any(holds(key, now=now) for key in keys):
         return
     raise ConfigurationError(
         "auth.issuers",
-        "is empty and no agent has a key, so nobody could call: name the issuer of your users' tokens, or make a key "
-        "with `reactor-memory keys create`; to try the service on this machine: `reactor-memory serve --dev`",
+        "is empty and no agent has a key, so nobody could call: name the issuer of your users' tokens (of Supabase: "
+        "auth.supabase_url), or make a key with `reactor-memory keys create`; to try the service on this machine: "
+        "`reactor-memory serve --dev`",
     )
 
 

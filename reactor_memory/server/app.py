@@ -23,20 +23,27 @@ from reactor_memory.server.readiness import NO_PROBES, Probes
 from reactor_memory.server.request_bodies import JsonRequest
 from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
-from reactor_memory.server.routes import Parts, routers
+from reactor_memory.server.routes import Parts, Routes, routers
 from reactor_memory.wiring.service_container import ServiceContainer
 from reactor_memory.wiring.service_settings import ServiceSettings
 
 
-def create_app(container: ServiceContainer, *, authenticator: Authenticator, probes: Probes = NO_PROBES) -> Litestar:
+def create_app(
+    container: ServiceContainer,
+    *,
+    authenticator: Authenticator,
+    probes: Probes = NO_PROBES,
+    routes: Routes | None = None,
+) -> Litestar:
     """The service over an open container (`open_service_container`), as an ASGI application.
 
-    `authenticator` says who calls, `probes` what readiness asks.
+    `authenticator` says who calls, `probes` what readiness asks; `routes` are served instead of the memory's own.
     """
     settings = container.service_settings()
     http = settings.http
+    parts = parts_of(container) | {"probes": lambda: probes}
     app = Litestar(
-        route_handlers=routers(parts_of(container) | {"probes": lambda: probes}),
+        route_handlers=routers(parts) if routes is None else routes(container, parts),
         guards=[guards.admitted(authenticator)],
         middleware=[with_slashes],
         exception_handlers=EXCEPTION_HANDLERS,
@@ -86,7 +93,7 @@ def _cors(origins: Sequence[str]) -> CORSConfig | None:
         return None
     return CORSConfig(
         allow_origins=list(origins),
-        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["authorization", "content-type", "idempotency-key", "last-event-id", "x-request-id"],
         expose_headers=["location", "retry-after", "x-request-id"],
     )

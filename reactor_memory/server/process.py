@@ -29,6 +29,7 @@ from reactor_memory.server.connections import patient
 from reactor_memory.server.development import DevelopmentIssuer, require_loopback
 from reactor_memory.server.readiness import READY_SECONDS, Probe, Probes
 from reactor_memory.server.request_records import Observed, Observer, RequestLog
+from reactor_memory.server.routes import Routes
 from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.server.slow_bodies import BoundedBodies
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
@@ -98,11 +99,15 @@ def probes_of(container: ServiceContainer, admission: Admission) -> Probes:
 
 
 def observed_app(
-    container: ServiceContainer, admission: Admission, probes: Probes, observers: Sequence[Observer]
+    container: ServiceContainer,
+    admission: Admission,
+    probes: Probes,
+    observers: Sequence[Observer],
+    routes: Routes | None = None,
 ) -> ASGIApp:
     """The service with everything that a request passes on its way."""
     settings = container.service_settings()
-    app: ASGIApp = create_app(container, authenticator=admission, probes=probes)
+    app: ASGIApp = create_app(container, authenticator=admission, probes=probes, routes=routes)
     app = BoundedBodies(app, BODY_SECONDS)
     if settings.telemetry.enabled:
         from reactor_memory.server.tracing import Traced
@@ -136,13 +141,14 @@ async def run(
     *,
     development: DevelopmentIssuer | None = None,
     ready: Callable[[ServiceContainer, str], None] | None = None,
+    routes: Routes | None = None,
 ) -> int:
     """Open the memory and serve it until a signal says to stop; the exit code that the process is to end with.
 
     With `development` an issuer of this process counts beside those of the settings, and only this machine is answered.
-    `ready` is called with the open container and the address. From the signal on the process has
-    `http.shutdown_grace_seconds`: then it ends, wherever it is. Raises `ConfigurationError` for settings that cannot be
-    met, and `StoreError` if the database cannot be opened.
+    `ready` is called with the open container and the address; `routes` are served instead of the memory's own. From the
+    signal on the process has `http.shutdown_grace_seconds`: then it ends, wherever it is. Raises `ConfigurationError`
+    for settings that cannot be met, and `StoreError` if the database cannot be opened.
     """
     http = settings.http
     check_grace(settings)
@@ -163,7 +169,7 @@ async def run(
             log.info("listening", extra={"address": address})
             if ready is not None:
                 ready(container, address)
-            await serve(container, admission, listener, stop, metrics=metrics)
+            await serve(container, admission, listener, stop, metrics=metrics, routes=routes)
     log.info("stopped")
     return stop.exit_code
 
@@ -175,13 +181,15 @@ async def serve(
     stop: Stop,
     *,
     metrics: socket.socket | None = None,
+    routes: Routes | None = None,
 ) -> None:
     """Answer requests until `stop` is set and everything that was begun has ended. Those at `metrics` get metrics."""
     settings = container.service_settings()
     probes = probes_of(container, admission)
     async with anyio.create_task_group() as beside:
         observers = _observe(container, beside, metrics, stop)
-        server = _server(observed_app(container, admission, probes, observers), settings.http, stop, lifespan="on")
+        app = observed_app(container, admission, probes, observers, routes)
+        server = _server(app, settings.http, stop, lifespan="on")
         async with anyio.create_task_group() as ending:
             ending.start_soon(_end_background, container, stop)
             ending.start_soon(_end_serving, container, server, probes, stop)

@@ -21,6 +21,7 @@ from reactor_memory.server.responses import (
 from reactor_memory.server.search import SearchController
 from reactor_memory.server.sharing import SharingController, TransferController
 from reactor_memory.server.system import SystemController
+from reactor_memory.wiring.service_container import ServiceContainer
 
 SYSTEM: tuple[type[Controller], ...] = (SystemController,)
 FOR_USERS: tuple[type[Controller], ...] = (
@@ -37,20 +38,24 @@ FOR_AGENTS: tuple[type[Controller], ...] = (AgentController, ResponseWritingCont
 Parts: TypeAlias = dict[str, Callable[[], object]]
 """How to get what controllers stand on, by the names of their attributes."""
 
+Routes: TypeAlias = Callable[[ServiceContainer, Parts], list[Router]]
+"""What is served instead of `routers`."""
+
 
 def routers(parts: Parts | None = None) -> list[Router]:
     """All controllers with their parts; without parts they can be described, and not be called."""
     return [
-        _router("/", "system", (ExplorerController,), parts, {}),
-        _router("/v1", "system", SYSTEM, parts, {}),
-        _router("/v1/user", "user", FOR_USERS, parts, {guards.CALLERS: guards.USERS}),
-        _router("/v1/agent", "agent", FOR_AGENTS, parts, {guards.CALLERS: guards.AGENTS}),
+        router_of("/", "system", (ExplorerController,), parts, {}),
+        router_of("/v1", "system", SYSTEM, parts, {}),
+        router_of("/v1/user", "user", FOR_USERS, parts, {guards.CALLERS: guards.USERS}),
+        router_of("/v1/agent", "agent", FOR_AGENTS, parts, {guards.CALLERS: guards.AGENTS}),
     ]
 
 
-def _router(
+def router_of(
     path: str, tag: str, controllers: tuple[type[Controller], ...], parts: Parts | None, options: dict[str, Any]
 ) -> Router:
+    """Controllers below a path; they may ask for `principal`, who calls."""
     return Router(
         path,
         route_handlers=[controller if parts is None else _with_parts(parts, controller) for controller in controllers],

@@ -32,6 +32,7 @@ PLUG_POINTS = (
     "summary_store",
     "summarizer",
     "chat_model",
+    "chat_agent",
     "token_counter",
     "strategy",
     "recall_index",

@@ -23,7 +23,7 @@ from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.text.addresses import is_loopback
-from reactor_memory.wiring.setting_values import Section, WebUrl, names_of, web_url
+from reactor_memory.wiring.setting_values import PluginName, Section, WebUrl, names_of, web_url
 
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 
@@ -105,15 +105,40 @@ class AuthSettings(Section):
     prefix = "auth"
 
     issuers: tuple[IssuerSettings, ...] = ()
+    supabase_url: WebUrl | None = None
+    supabase_jwt_secret: SecretStr | None = None
     allow_shared_secrets: bool = False
     user_requests_per_minute: NonNegativeInt = 1200
     agent_requests_per_minute: NonNegativeInt = 60000
     failures_per_minute: NonNegativeInt = 60
 
+    @property
+    def all_issuers(self) -> tuple[IssuerSettings, ...]:
+        """With that of the project of Supabase, whose tokens are checked with its secret, or else its public keys."""
+        if self.supabase_url is None:
+            return self.issuers
+        issuer = f"{self.supabase_url}/auth/v1"
+        if self.supabase_jwt_secret is None:
+            keys = {"algorithm": "ES256", "jwks_url": f"{issuer}/.well-known/jwks.json"}
+        else:
+            keys = {"algorithm": "HS256", "secret": self.supabase_jwt_secret}
+        return (*self.issuers, IssuerSettings.model_validate({"issuer": issuer, "audience": "authenticated", **keys}))
+
+    @model_validator(mode="after")
+    def _supabase_whole(self) -> Self:
+        if self.supabase_jwt_secret is not None:
+            if self.supabase_url is None:
+                raise self._refuse(
+                    "supabase_url", "is needed with auth.supabase_jwt_secret: https://PROJECT.supabase.co"
+                )
+            if len(self.supabase_jwt_secret.get_secret_value().encode()) < SHORTEST_SECRET:
+                raise self._refuse("supabase_jwt_secret", f"must have at least {SHORTEST_SECRET} bytes")
+        return self
+
     @model_validator(mode="after")
     def _issuers_apart(self) -> Self:
         for field in ("issuer", "user_prefix"):
-            values = [getattr(issuer, field) for issuer in self.issuers]
+            values = [getattr(issuer, field) for issuer in self.all_issuers]
             if len(set(values)) < len(values):
                 raise self._refuse("issuers", f"each needs a {field} of its own, or their users would be mixed up")
         return self
@@ -124,6 +149,25 @@ class AuthSettings(Section):
             problem = "HS256 lets everybody who checks tokens make them, too: use RS256 or ES256, or `serve --dev` for"
             raise self._refuse("issuers", f"{problem} development, or set auth.allow_shared_secrets: true")
         return self
+
+
+class ServedAgent(BaseModel):
+    """An agent of the chat server: its system prompt, and who answers as it (`chat_server.agent` if None)."""
+
+    model_config = Section.model_config
+
+    system: str = ""
+    agent: PluginName | None = None
+
+
+class ChatServerSettings(Section):
+    """What ``reactor-memory chat-server`` serves. An agent of any id is answered, or those of `agents` alone."""
+
+    prefix = "chat_server"
+
+    agent: PluginName = "model"
+    agents: dict[str, ServedAgent] = Field(default_factory=dict[str, ServedAgent])
+    any_agent: bool = True
 
 
 class HttpSettings(Section):

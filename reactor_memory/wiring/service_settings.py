@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactor_memory.wiring.service_sections import AuthSettings, HttpSettings
+from reactor_memory.wiring.service_sections import AuthSettings, ChatServerSettings, HttpSettings
 from reactor_memory.wiring.settings import Settings
 
 
@@ -11,3 +11,4 @@ class ServiceSettings(Settings):
 
     auth: AuthSettings = AuthSettings()
     http: HttpSettings = HttpSettings()
+    chat_server: ChatServerSettings = ChatServerSettings()

@@ -29,7 +29,7 @@ WITHOUT_FACTS = ("take_last", "progressive")
 SECTION_ALIASES = {"summarization": "tiers"}
 """Other names of sections, in files and in the constructor."""
 
-OF_THE_SERVICE = ("auth", "http")
+OF_THE_SERVICE = ("auth", "http", "chat_server")
 """Sections that `ServiceSettings` have, too."""
 
 ENVIRONMENT_PREFIX = "REACTOR_MEMORY_"

@@ -12,6 +12,7 @@ import anyio
 from reactor_memory.server.admission import admission_of
 from reactor_memory.server.development import DevelopmentIssuer
 from reactor_memory.server.process import address_listened_on, listening, metrics_listening, serve
+from reactor_memory.server.routes import Routes
 from reactor_memory.server.shutdown import Stop
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.service_settings import ServiceSettings
@@ -37,7 +38,11 @@ class Listening:
 
 @asynccontextmanager
 async def listening_service(
-    folder: Path, *, configure: Callable[[ServiceContainer], None] | None = None, **sections: dict[str, Any]
+    folder: Path,
+    *,
+    configure: Callable[[ServiceContainer], None] | None = None,
+    routes: Routes | None = None,
+    **sections: dict[str, Any],
 ) -> AsyncIterator[Listening]:
     url = f"sqlite:///{folder}/memory.db"
     settings = ServiceSettings(
@@ -55,7 +60,7 @@ async def listening_service(
             running = Listening(container, address_listened_on(listener), issuer, stop)
 
             async def until_stopped() -> None:
-                await serve(container, admission, listener, stop, metrics=metrics)
+                await serve(container, admission, listener, stop, metrics=metrics, routes=routes)
                 running.ended.set()
 
             tasks.start_soon(until_stopped)
