@@ -88,7 +88,9 @@ def unconnected(
 def placed(error: StoreError, dsn: str) -> StoreError:
     """The error, saying of which database, if it does not say so already."""
     place = place_of(dsn)
-    return error if place in str(error) else type(error)(f"{error} ({place})")
+    if place not in str(error):
+        error.args = (f"{error} ({place})",)
+    return error
 
 
 def _why(error: Exception, seconds: float) -> str:
