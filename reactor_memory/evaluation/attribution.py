@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.evaluation.probes import Probe, holds, is_about
-from reactor_memory.evaluation.units import Unit
+from reactor_memory.evaluation.units import RESULT, Unit
 from reactor_memory.models import Message
 from reactor_memory.text.spans import arguments_of, decode, leaves
 
@@ -32,6 +32,8 @@ _AFTER_LABEL = re.compile(r"[=:;]")
 _TITLED = re.compile(r"([^=:;]{1,100}): +(?=\S)(.*)")
 _MARKS = re.compile(r" \((?:tool|failed|superseded|cancelled)\)")
 _CHANGED = re.compile(r"(?:^| )then ")
+_LATER = re.compile(r" then [\w -]{1,60}?(?:: |$|(?= then ))")
+_DETAILS = re.compile(r" \(([^()=]{1,60}=[^()]{1,300})\)(?= then |$)")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 _QUOTE = re.compile(r"\s*[-*•] ")
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
@@ -99,9 +101,7 @@ def record_of(unit: Unit) -> Record | None:
         return None
     titled = _TITLED.fullmatch(text)
     title, rest = titled.groups() if titled else ("", text)
-    pieces = rest.split(";")
-    columns = unit.columns if len(unit.columns) == len(pieces) else ("",) * len(pieces)
-    parts = tuple(_part(piece, column) for piece, column in zip(pieces, columns, strict=True))
+    parts = tuple(_parts(rest, unit.columns))
     is_record = len(parts) > 1 or any(part.label or part.kind != "text" for part in parts)
     return Record(title, parts) if is_record else None
 
@@ -109,6 +109,23 @@ def record_of(unit: Unit) -> Record | None:
 def is_clear(record: Record) -> bool:
     """Whether each part can be told from the others."""
     return all(_is_named(part, record) for part in record.parts)
+
+
+def _parts(text: str, columns: Sequence[str]) -> Iterator[Part]:
+    """The parts of a line: of what a call was given, of what it gave back, of later calls about it."""
+    given, _, made = _DETAILS.sub(r"; \1", text).partition(f" {RESULT} ")
+    border = columns.index(RESULT) if RESULT in columns else len(columns)
+    yield from _aligned(given.split(";"), columns[:border])
+    yield from _aligned(_LATER.sub(";", made).split(";") if made else (), columns[border + 1 :])
+
+
+def _aligned(pieces: Sequence[str], columns: Sequence[str]) -> Iterator[Part]:
+    """The pieces under their columns: in the order of these, and those with another label behind them."""
+    labels = [(_labelled(piece) or ("",))[0] for piece in pieces]
+    own = [piece for piece, label in zip(pieces, labels, strict=True) if not label or label in columns]
+    names = iter(columns if len(own) == len(columns) else [""] * len(own))
+    for piece, label in zip(pieces, labels, strict=True):
+        yield _part(piece, next(names) if not label or label in columns else "")
 
 
 def _part(piece: str, column: str) -> Part:

@@ -16,6 +16,10 @@ MAX_LINE_CHARACTERS = 400
 """A longer line of a memory block is no unit: everything in one line would always be found."""
 
 
+RESULT = "->"
+"""Between what a call was given and what it gave back."""
+
+
 class Unit(NamedTuple):
     """What a reader takes in at once. `columns` are the names of its parts in a header above it; `is_line`: it is a
     line of memory, elsewhere a whole message or a passage of one.
@@ -55,11 +59,17 @@ def lines_as_units(lines: Iterable[str]) -> Iterator[Unit]:
 
 
 def columns_of(line: str) -> tuple[str, ...]:
-    """The names of the columns in a header, "Bookings (hotel; day):"; empty if it is none."""
+    """The names of the columns in a header, "Bookings (hotel; day):"; empty if it is none. `RESULT` stands between what
+    was given and what came back, and what all rows have ("seats=2") is no column.
+    """
     title, opened, names = line.removesuffix("):").rpartition("(")
-    if not (line.endswith("):") and opened and ";" in names) or "=" in title or ")" in names:
+    if not (line.endswith("):") and opened and (";" in names or RESULT in names)) or "=" in title or ")" in names:
         return ()
-    return tuple(name.strip() for name in names.split(";"))
+    given, arrow, made = names.partition(RESULT)
+    found = [
+        name.strip().split(" then ")[0] for name in (*given.split(";"), *([RESULT] * bool(arrow)), *made.split(";"))
+    ]
+    return tuple(name for name in found if name and "=" not in name)
 
 
 def context_units(context: Context) -> tuple[str, ...]:

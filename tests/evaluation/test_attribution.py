@@ -84,6 +84,25 @@ def test_a_header_of_columns_names_the_parts_below_it() -> None:
     assert not told("San Francisco", "Anaheim", rows[0], "+ Anaheim; San Francisco")
 
 
+def test_a_header_names_what_was_given_and_what_came_back() -> None:
+    rows = (
+        "trips (from; to; seats=2 -> ref; name):",
+        "+ Anaheim; Rome; class=First -> FE-7; Oslo (day=3) then cancel: why=rain",
+    )
+    assert told("Rome", "Anaheim", *rows)
+    assert told("Rome", "FE-7", *rows)
+    assert told("Oslo", "rain", *rows)
+    assert told("FE-7", "Oslo", *rows)
+    assert told("Rome", "First", *rows)
+    assert not told("Rome", "Oslo", rows[1])
+    assert not told("Rome", "Oslo", rows[0], "+ Anaheim; Rome -> FE-7; Oslo; Kim")
+
+
+def test_what_came_back_is_no_part_of_the_last_argument() -> None:
+    assert told("Rome", "Oslo", "trip: to=Rome; from=Oslo -> ref=FE-7")
+    assert not told("Rome", "Oslo", "trip: Rome; Oslo -> FE-7")
+
+
 def test_a_label_is_measured_by_the_keys_that_were_used() -> None:
     """Alone the line is clear; the keys show that the label would do for the other value as well, or better."""
     said = (called("limits", minimum_balance=500, maximum_balance=900, maximum_withdrawal=200),)

@@ -7,7 +7,7 @@ begins with a blank (`more`), so that a small memory has the calls and a large o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
@@ -212,7 +212,9 @@ def _shortly(made: Made, maker: Made) -> str:
     told = [fact for fact in (*made.fields, *made.lines) if fact.value.casefold() not in _GRANTED]
     given = _given(Linked(made._replace(given=tuple(fact for fact in made.given if fact.value not in known)), 1.0))
     replies = [_part(Linked(made, 1.0), fact) for fact in told if fact.value not in known]
-    values = SEPARATOR.join(_labelled(part, short_label(part.key)) for part in [*given, *replies][:MOST_FIELDS])
+    parts = [*given, *replies][:MOST_FIELDS]
+    names = _short([*map(label_of, maker.facts), *(part.key for part in parts)])
+    values = SEPARATOR.join(_labelled(part, names[part.key]) for part in parts)
     return f"{plain_title(made.tool)}{made.mark}{': ' * bool(values)}{values}"
 
 
@@ -268,15 +270,16 @@ def _table(tool: str, rows: Sequence[_Row], ending: str) -> Iterator[CallLine]:
     given = _columns([row.given for row in rows], COLUMN_SHARE)
     made = _columns([row.made for row in rows], 1.0)
     common = _common([row.given for row in rows], given)
-    heads = [f"{label}={common[key]}" if key in common else label for key, label in _short(given).items()]
-    replies = SEPARATOR.join(_short(made).values())
+    names = _short([part.key for row in rows for part in (*row.given, *row.made, *row.rest)])
+    heads = [f"{names[key]}={common[key]}" if key in common else names[key] for key in given]
+    replies = SEPARATOR.join(names[key] for key in made)
     columns = f"{SEPARATOR.join(heads)}{RESULT * bool(replies)}{replies}{(THEN + ending) * bool(ending)}"
     title = unforged(_clamped(f"{plain_title(tool)} ({columns}):"))
     for row in rows:
-        values = _cells(row.given, given, common)
+        values = _cells(row.given, given, common, names)
         after = [each for each in row.after if each != ending]
-        rest = [_labelled(part, short_label(part.key)) for part in row.rest]
-        yield _line(row, ROW + SEPARATOR.join(values), _cells(row.made, made, {}), rest, after, title)
+        rest = [_labelled(part, names[part.key]) for part in row.rest]
+        yield _line(row, ROW + SEPARATOR.join(values), _cells(row.made, made, {}, names), rest, after, title)
 
 
 def _columns(rows: Sequence[Sequence[Part]], share: float) -> list[str]:
@@ -288,8 +291,8 @@ def _columns(rows: Sequence[Sequence[Part]], share: float) -> list[str]:
     return [key for key, count in times.items() if count >= share * len(rows)]
 
 
-def _short(keys: Sequence[str]) -> dict[str, str]:
-    """The name of each column: short, unless two would have the same."""
+def _short(keys: Iterable[str]) -> dict[str, str]:
+    """The name of each key: short, unless two would have the same."""
     names = {key: short_label(key) for key in keys}
     taken = Counter(names.values())
     return {key: key if taken[name] > 1 else name for key, name in names.items()}
@@ -306,25 +309,27 @@ def _common(rows: Sequence[Sequence[Part]], columns: Sequence[str]) -> dict[str,
     return found
 
 
-def _cells(parts: Sequence[Part], columns: Sequence[str], common: dict[str, str]) -> list[str]:
+def _cells(
+    parts: Sequence[Part], columns: Sequence[str], common: Mapping[str, str], names: Mapping[str, str]
+) -> list[str]:
     """The values of a row in the order of its columns, then what stands in no column, with its label."""
     known = {part.key: part for part in parts if part.key in columns and not part.is_resolved}
     cells: list[str] = []
     for key in columns:
         value = known[key].value if key in known else NOTHING
         if key not in common:
-            cells.append(_cell(key, value))
+            cells.append(_cell(key, value, names[key]))
         elif value != common[key]:
-            cells.append(f"{short_label(key)}={value}")
+            cells.append(f"{names[key]}={value}")
     others = (part for part in parts if part is not known.get(part.key))
-    return [*cells, *(_labelled(part, short_label(part.key)) for part in others)]
+    return [*cells, *(_labelled(part, names[part.key]) for part in others)]
 
 
-def _cell(key: str, value: str) -> str:
+def _cell(key: str, value: str, name: str) -> str:
     """A value under its column. A bare number or flag says little without its label."""
     is_id = key.rpartition("_")[2] in ID_WORDS
     is_bare = value != NOTHING and not is_id and len(value) <= SHORT_NUMBER and shape_of(value) in ("number", "flag")
-    return f"{short_label(key)}={value}" if is_bare else value
+    return f"{name}={value}" if is_bare else value
 
 
 def _dull_lines(calls: Iterable[Made]) -> frozenset[str]:
