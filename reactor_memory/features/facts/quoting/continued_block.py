@@ -23,6 +23,9 @@ OUTDATED, LEAST_ROOM = 0.1, 600
 block has no room for that.
 """
 
+TWICE = 0.05
+"""Of the room so much may go to headings that stand a second time."""
+
 GOES_ON = " "
 """With it a line begins that goes on behind the one before it."""
 
@@ -64,7 +67,9 @@ def chosen_block(offered: Sequence[BlockLine], most: int) -> QuotedBlock:
 
 
 def grown_block(offered: Sequence[BlockLine], most: int, before: Layout) -> QuotedBlock:
-    """The beginning of the layout before, as long as it holds and little of it should go, and the best lines behind."""
+    """The beginning of the layout before, as long as it holds and little of it should go, and the best lines behind;
+    sorted anew where too many headings would stand twice.
+    """
     known = {_key(line) for line in before.fact_lines if line.source_seqs}
     entries = [_kept_longer(_as_shown(each, known), known) for each in _entries(offered)]
     floor = best_within(list(_lines(entries)), most).floor
@@ -72,8 +77,18 @@ def grown_block(offered: Sequence[BlockLine], most: int, before: Layout) -> Quot
     held = [each for each in entries if each.key in begin]
     others = [each for each in entries if each.key not in begin]
     room = max(0, most - _tokens(_arranged(before.fact_lines, held)))
-    floor = best_within(list(_lines(others)), room).floor if others else LOWEST
-    return QuotedBlock(list(_arranged(_up_to(before.fact_lines, begin), [*held, *_best(others, floor)])), floor)
+    floor_behind = best_within(list(_lines(others)), room).floor if others else LOWEST
+    shown = _up_to(before.fact_lines, begin)
+    lines = list(_arranged(shown, [*held, *_best(others, floor_behind)]))
+    if _twice(lines) <= TWICE * most:
+        return QuotedBlock(lines, floor_behind)
+    return QuotedBlock(list(_arranged((), _best(entries, floor))), floor)
+
+
+def _twice(lines: Iterable[BlockLine]) -> int:
+    """The tokens of headings that stood before."""
+    headings = [line for line in lines if not line.source_seqs]
+    return _tokens(headings) - _tokens({line.text: line for line in headings}.values())
 
 
 def _beginning(shown: Iterable[BlockLine], entries: Iterable[_Entry], floor: Rank, most: int) -> Set[_Key]:

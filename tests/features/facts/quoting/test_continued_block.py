@@ -102,3 +102,12 @@ def test_the_same_lines_make_the_same_block(offered: list[BlockLine], most: int)
     before = chosen_block(offered, most).lines
     found = after(before, offered, most)
     assert found[: len(before)] == texts(before)
+
+
+def test_a_block_is_sorted_anew_before_many_headings_stand_twice() -> None:
+    title = BlockLine(text="flights (to; day):", tokens=9, value=9.0)
+    offered = [title, *map(row, range(1, 8)), DAY, *map(said, range(20, 27))]
+    some = [line for line in offered if not line.source_seqs or line.source_seqs[0] % 2]
+    before = chosen_block(some, ROOM).lines
+    assert after(before, offered, 160) == texts(offered)
+    assert after(before, offered) != texts(offered)
