@@ -90,7 +90,8 @@ async def test_a_later_one_stands_until_another_takes_its_place(url: str, strate
         await talked(memory, head=())
         context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
         assert ruled(context) == [INSTRUCTIONS[0], "Answer in German again."]
-        assert (context.report.why(8).reason, context.report.superseded) == ("superseded", (8,))
+        told = ("remembered", ()) if strategy == "auto" else ("superseded", (8,))  # memory quotes it
+        assert (context.report.why(8).reason, context.report.superseded) == told
         for session_id, left in ((fork.session_id, [INSTRUCTIONS[0], RULING]), (early.session_id, [INSTRUCTIONS[0]])):
             assert ruled(checked(memory, await memory.load_history(session_id, budget=300, message="Well?"))) == left
 
@@ -104,7 +105,7 @@ async def test_of_each_name_the_newest_stands(url: str) -> None:
         await talked(memory, head=())
         context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
         assert ruled(context) == ["Be kind.", "We open at 8."]
-        assert [context.report.why(seq).reason for seq in (3, 4, 5, 6)] == ["superseded"] * 2 + ["protected"] * 2
+        assert [context.report.why(seq).reason for seq in (3, 4, 5, 6)] == ["remembered"] * 2 + ["protected"] * 2
 
 
 async def test_a_ruling_that_was_withdrawn_or_erased_stands_no_more(url: str) -> None:

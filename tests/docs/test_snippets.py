@@ -52,7 +52,8 @@ def test_the_first_example_prints_what_stands_below_it(
     next(iter(Sybil(parsers=[PythonCodeBlockParser()]).parse(path).examples())).evaluate()
     shown = re.search(r"```python\n.*?```\n\n```text\n(.*?)```", path.read_text(), re.DOTALL)
     assert shown is not None
-    assert capsys.readouterr().out == shown[1]
+    day = re.compile(r"^\d+ [A-Z][a-z]+:$", re.MULTILINE)
+    assert day.sub("DAY:", capsys.readouterr().out) == day.sub("DAY:", shown[1])
 
 
 def test_the_comparison_is_what_the_demo_prints(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +69,7 @@ def test_the_comparison_is_what_the_demo_prints(capsys: pytest.CaptureFixture[st
     for name, (theirs, ours) in rows.items():
         line = next(line for line in printed.splitlines() if line.startswith(name))
         assert re.findall(r"\d+ of \d+|[\d,]+", line) == [ours, theirs], name
-    assert "order 13087: Latte; quantity=1" in printed
+    assert "+ Latte; hot-or-iced=Iced; Milk=Almond Milk; Hazelnut=ADD -> 13087" in printed
     assert "536" in printed
     assert "15,364 tokens of conversation" in printed
 

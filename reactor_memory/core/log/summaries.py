@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode, b64encode
 from typing import Any
 
 import msgspec
@@ -11,6 +13,12 @@ from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.ledger import Summary, SummaryHead
+
+MOST_PLAIN = 2_000
+"""Longer texts of a summary are compressed: it is written with each segment, and its facts have much in common."""
+
+_UNREADABLE = "?"
+"""What stands for a text that cannot be unpacked: nothing that anybody decodes."""
 
 _INT = {int}
 _RANGES = msgspec.json.Decoder(tuple[tuple[int, int], ...])
@@ -39,7 +47,25 @@ def summary_head_from(row: Row) -> SummaryHead:
 
 def summary_from(row: Row) -> Summary:
     *head, facts_json, spare_json, lines_json = row
-    return Summary(**_head_fields(head), facts_json=facts_json, spare_json=spare_json, lines_json=lines_json)
+    texts = {"facts_json": facts_json, "spare_json": spare_json, "lines_json": lines_json}
+    return Summary(**_head_fields(head), **{name: _unpacked(text) for name, text in texts.items()})
+
+
+def packed(text: str) -> str:
+    """JSON as it is stored."""
+    if len(text) <= MOST_PLAIN:
+        return text
+    return b64encode(zlib.compress(text.encode(errors="surrogatepass"), level=1)).decode()
+
+
+def _unpacked(stored: Any) -> Any:
+    """The inverse of `packed`. What is damaged fails when it is decoded, as it does where it is not packed."""
+    if type(stored) is not str or stored[:1] in ("", "[", "{"):
+        return stored
+    try:
+        return zlib.decompress(b64decode(stored, validate=True)).decode(errors="surrogatepass")
+    except (ValueError, zlib.error):
+        return _UNREADABLE
 
 
 def _damaged() -> StoreCorruptError:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from reactor_memory.core.log.rows import key_of, to_json
+from reactor_memory.core.log.summaries import packed
 from reactor_memory.database.operations import Row
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary
@@ -135,7 +136,7 @@ def summary_values(session_id: str, summary: Summary, fence: int) -> dict[str, A
         "created_at": summary.created_at,
         "updated_at": summary.updated_at,
         "narrative": summary.narrative,
-        "facts_json": summary.facts_json,
-        "spare_json": summary.spare_json,
-        "lines_json": summary.lines_json,
+        "facts_json": packed(summary.facts_json),
+        "spare_json": packed(summary.spare_json),
+        "lines_json": packed(summary.lines_json),
     }
