@@ -236,10 +236,15 @@ class Memory:
         return await self._open.explainer().explain(session_id, seq=seq, fact=fact, message=message, **arguments)
 
     async def preview(
-        self, session_id: str, *, message: MessageLike | None = None, **arguments: Unpack[LoadArguments]
+        self,
+        session_id: str,
+        *,
+        message: MessageLike | None = None,
+        traffic: MessagesLike = (),
+        **arguments: Unpack[LoadArguments],
     ) -> Context:
         """The context that `load_history` would give with these arguments. Stores nothing."""
-        return await self._open.explainer().preview(session_id, message=message, **arguments)
+        return await self._open.explainer().preview(session_id, message=message, traffic=traffic, **arguments)
 
     async def replay(
         self, session_id: str, *, seq: int, user_id: str | None = None, budget: int | None = None

@@ -17,6 +17,7 @@ from reactor_memory.evaluation.markup import Markup, tag
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS, compaction_in_words
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import Message, Session
+from reactor_memory.studio.running_turn import RunningTurn, context_of, running_turn
 from reactor_memory.studio.studio import Studio
 
 Form: TypeAlias = Literal["parts", "openai", "openai_responses", "anthropic", "gemini"]
@@ -91,7 +92,8 @@ async def context_page(
     session = await studio.session(id)
     last = await studio.budget_of(session.session_id, None)
     turns = await _turns_around(studio, session, turn)
-    view = await _view(studio, session, message, last if budget is None else budget, turn)
+    running = await running_turn(studio, session) if turn is None and not message else None
+    view = await _view(studio, session, message, last if budget is None else budget, turn, running)
     before = await _before(studio, session, turns["before"], view) if beside == "before" else None
     counter = studio.memory.container.message_counter()
     overhead = view.report.overhead if view.report else 0
@@ -115,23 +117,34 @@ async def context_page(
         "json": as_json(view, form),
         "left_out": list(left_out(view.report)) if view.report else [],
         "freshness": _freshness(view.report),
-        "notes": notes(view.report, message) if view.report else (),
+        "notes": (*_of_running(running, view.report), *(notes(view.report, message) if view.report else ())),
         "taken": await _take_last(studio, session, view) if beside == "take_last" else None,
     }
     part = "context" if request.headers.get("x-fragment") == "context" else None
     return await studio.pages.show("context.html", part=part, forms=FORMS, besides=BESIDE, most=MOST, **values)
 
 
-async def _view(studio: Studio, session: Session, message: str, budget: int | None, turn: int | None) -> View:
+async def _view(
+    studio: Studio, session: Session, message: str, budget: int | None, turn: int | None, running: RunningTurn | None
+) -> View:
     found, owner = session.session_id, session.owner_id
     if turn is not None:
         replay = await studio.memory.replay(found, seq=turn, user_id=owner, budget=budget)
         return View(replay.messages, replay.parts, replay.seqs, replay.budget, replay.blocks, replay=replay)
-    context = await studio.memory.preview(
-        found, user_id=owner, message=message or None, budget=budget, on_overflow="drop_memory"
-    )
+    if running is not None:
+        context = await context_of(studio, session, running, budget)
+    else:
+        context = await studio.memory.preview(
+            found, user_id=owner, message=message or None, budget=budget, on_overflow="drop_memory"
+        )
     report = context.report
     return View(context.messages, report.parts, report.seqs, report.budget, report.blocks, report=report)
+
+
+def _of_running(running: RunningTurn | None, report: ContextReport | None) -> tuple[str, ...]:
+    if running is None or report is None:
+        return ()
+    return (f"this is for the next step of the turn of message {running.first_seq}", *running.in_words(report))
 
 
 async def _turns_around(studio: Studio, session: Session, turn: int | None) -> dict[str, int | None]:

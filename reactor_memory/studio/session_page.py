@@ -15,6 +15,7 @@ from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import Message, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.studio.rendering import called
+from reactor_memory.studio.running_turn import RunningTurn, context_of, running_turn
 from reactor_memory.studio.session_list import fork_tree, work_in_words
 from reactor_memory.studio.studio import Studio
 
@@ -84,17 +85,29 @@ async def _timeline(studio: Studio, session: Session, first: int, window: bool) 
     memory, found, owner = studio.memory, session.session_id, session.owner_id
     last = min(first + PAGE - 1, session.last_seq)
     messages = await memory.read_messages(found, user_id=owner, after=first - 1, until=last, archived=True)
-    in_view = {message.seq for message in await memory.read_messages(found, user_id=owner, after=first - 1, until=last)}
+    viewed = await memory.read_messages(found, user_id=owner, after=first - 1, until=last)
+    in_view = {message.seq for message in viewed}
     summary = await memory.get_summary(found, user_id=owner)
     covered = summary.covered_seq if summary else 0
     pinned = {pin.seq for pin in await memory.pins.list(found, user_id=owner)}
     shown = window_of(await memory.preview(found, user_id=owner, on_overflow="drop_memory")) if window else ()
+    running = await running_turn(studio, session, viewed) if last == session.last_seq else None
     return {
+        "running": await _running_in_words(studio, session, running, window),
+        "live": running is not None and running.may_go_on(memory.container.clock()()),
         "entries": list(timeline(first, last, messages, in_view, covered, shown, pinned)),
         "last": last,
         "covered": covered,
         "narrative": summary.narrative if summary else "",
     }
+
+
+async def _running_in_words(studio: Studio, session: Session, running: RunningTurn | None, window: bool) -> list[str]:
+    """With the `window`, what was done so that the turn fits, for which its context has to be made."""
+    if running is None or not window:
+        return list(running.in_words(None)) if running else []
+    budget = await studio.budget_of(session.session_id, None)
+    return list(running.in_words((await context_of(studio, session, running, budget)).report))
 
 
 async def _headline(studio: Studio, session: Session) -> dict[str, Any]:

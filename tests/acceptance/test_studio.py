@@ -19,9 +19,10 @@ from typing import Any, cast
 
 import anyio
 import httpx
+import msgspec
 import pytest
 
-from reactor_memory import Memory, Message, Settings, open_memory
+from reactor_memory import Memory, Message, Settings, ToolCall, open_memory, sync
 from reactor_memory.studio import hosts
 from reactor_memory.studio.app import create_app
 from reactor_memory.studio.measuring import Evaluations
@@ -487,3 +488,49 @@ def test_the_window_is_marked_by_a_second_request(browser: httpx.Client) -> None
     assert "state window" in fragment
     assert "<html" not in fragment
     assert "data-load" not in fragment
+
+
+def exchange(number: int, size: int = 300) -> tuple[Message, Message]:
+    """A call of a tool and its long result."""
+    call = ToolCall(id=f"c{number}", name="read_page", arguments={"page": number})
+    body = "".join(f"line {line} of no value\n" for line in range(size // 20))
+    return Message.assistant(tool_calls=[call]), Message.tool(f"page {number}\n{body}", tool_call_id=call.id)
+
+
+def test_a_turn_that_runs_is_shown_as_such_and_grows(store: Path, browser: httpx.Client) -> None:
+    with sync.open_memory(Settings(store={"url": f"sqlite:///{store}"}, **SETTINGS)) as memory:
+        with memory.turn("runs", "Which page names the boiler?", user_id="ann", budget=1200) as turn:
+            turn.add(*exchange(1))
+            first, context = browser.get("/session?id=runs").text, browser.get("/context?id=runs").text
+            assert "the turn of message 1 is unfinished: 1 calls, 1 results so far" in first
+            assert 'data-poll="/session?id=runs&amp;window=true"' in first
+            assert "this is for the next step of the turn of message 1" in context
+            assert "compacted" not in first + context
+            for number in range(2, 30):
+                turn.add(*exchange(number))
+            done = turn.current_context().report.compaction
+            assert done is not None
+            grown = browser.get("/session?id=runs&window=true", headers={"x-fragment": "timeline"}).text
+            context = browser.get("/context?id=runs").text
+            assert "29 calls, 29 results so far" in grown
+            for page in (grown, context):
+                assert f"{done.cleared:,} shown as stubs" in page
+                assert f"the last of {done.batches:,} times before message {done.since:,} of the turn" in page
+                assert f"saves {done.saved_tokens:,} tokens in each context" in page
+            assert "[cleared: " in context or "Earlier steps of this turn" in context
+            turn.answer("Page 7.")
+        for page in ("/session?id=runs", "/context?id=runs"):
+            text = browser.get(page).text
+            assert "unfinished" not in text
+            assert 'id="timeline" aria-label="Messages" data-poll' not in text
+
+
+def test_a_turn_that_died_long_ago_is_not_looked_at_again(store: Path, browser: httpx.Client) -> None:
+    with sync.open_memory(Settings(store={"url": f"sqlite:///{store}"}, **SETTINGS)) as memory:
+        call, _ = exchange(1)
+        said = Message.user("Hello?", created_at=1_700_000_000_000_000)
+        memory.save_history("died", [said, msgspec.structs.replace(call, created_at=said.created_at)])
+    page, context = browser.get("/session?id=died").text, browser.get("/context?id=died").text
+    assert "is unfinished: 1 calls, 0 results so far" in page
+    assert "data-poll" not in page
+    assert "the run was interrupted" in context

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 import anyio.to_thread
 
 from reactor_memory.core.context.context import Context
-from reactor_memory.core.context.given_messages import MessageLike
-from reactor_memory.core.load_requests import LoadArguments, LoadRequest, load_request
+from reactor_memory.core.context.given_messages import MessageLike, MessagesLike
+from reactor_memory.core.load_requests import LoadArguments, LoadRequest, load_request, with_traffic
 from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.validation import MessageLimits
@@ -96,12 +96,15 @@ class Explainer:
         session_id: str,
         *,
         message: MessageLike | None = None,
+        traffic: MessagesLike = (),
         **arguments: Unpack[LoadArguments],
     ) -> Context:
         """The context that `load_history` would give with these arguments. Stores nothing: the next load of the agent
         is what it would have been. Raises what `load_history` raises.
         """
         request = load_request(session_id, message, arguments, self._limits)
+        if traffic:
+            request = with_traffic(request, traffic, self._limits)
         loaded = await self._loader.load(request, keep_layout=False)
         return await self._loader.context(loaded, request.current)
 

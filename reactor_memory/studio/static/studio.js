@@ -130,7 +130,12 @@ for (const form of document.querySelectorAll("form[data-chat]")) {
 
 async function poll() {
   const result = document.querySelector("[data-poll]");
-  if (result) { await swap(result.dataset.poll, result.id); setTimeout(poll, 500); }
+  if (result) {
+    if (result.dataset.every) await new Promise((done) => setTimeout(done, Number(result.dataset.every)));
+    const found = await swap(result.dataset.poll, result.id);
+    if (found?.id === "timeline") mark(document.getElementById("aside"), false);
+    setTimeout(poll, 500);
+  }
 }
 poll();
 for (const later of document.querySelectorAll("[data-load]"))
