@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Annotated, Any, NotRequired, cast
+from uuid import UUID
 
 from langchain.agents.middleware.types import AgentMiddleware, AgentState, ModelRequest, ModelResponse, PrivateStateAttr
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -100,7 +101,8 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 known = _thread_in(_checkpointer().list(_latest(), limit=LATEST))
         noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         scope = self._scope(runtime)
-        self._crossing.call(lambda: self._follow({**state, **noted}, scope, begins=True))
+        at = _loaded_at(runtime)
+        self._crossing.call(lambda: self._follow({**state, **noted}, scope, begins=True, loaded_at=at))
         return noted
 
     async def abefore_agent(self, state: MemoryState, runtime: Runtime[Any]) -> dict[str, Any] | None:
@@ -110,7 +112,8 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
                 known = _thread_in([each async for each in _checkpointer().alist(_latest(), limit=LATEST)])
         noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         scope = self._scope(runtime)
-        await self._crossing.acall(lambda: self._follow({**state, **noted}, scope, begins=True))
+        at = _loaded_at(runtime)
+        await self._crossing.acall(lambda: self._follow({**state, **noted}, scope, begins=True, loaded_at=at))
         return noted
 
     def wrap_model_call(
@@ -173,10 +176,11 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         )
         return from_messages(in_exchanges(context.messages))
 
-    async def _follow(self, state: Any, scope: Scope, *, begins: bool = False) -> None:
+    async def _follow(self, state: Any, scope: Scope, *, begins: bool = False, loaded_at: int | None = None) -> None:
         """Keep the state as it is now."""
         alone, beside = begins and _is_replay(), state.get("memory_beside") or ()
-        await self._log(state, scope).follow(*_new(state), begins=begins, alone=alone, beside=beside)
+        log, new = self._log(state, scope), _new(state)
+        await log.follow(*new, begins=begins, alone=alone, beside=beside, loaded_at=loaded_at)
 
     async def _end(self, state: Any, scope: Scope) -> dict[str, Any] | None:
         """Keep the state as the run leaves it, and note what was beside."""
@@ -231,6 +235,23 @@ def _configured() -> Mapping[str, Any]:
 def _graph_of_run() -> str:
     """The name of the graph inside the graphs that called it; empty for the outermost."""
     return str(_configured().get("checkpoint_ns") or "").rpartition("|")[0]
+
+
+def _loaded_at(runtime: Runtime[Any]) -> int | None:
+    """When the state of the run was loaded, in microseconds since the epoch, as its first checkpoint tells; None if it
+    tells nothing, as with no checkpointer.
+    """
+    checkpoint_id = getattr(getattr(runtime, "execution_info", None), "checkpoint_id", None)
+    try:
+        made = UUID(str(checkpoint_id))
+    except ValueError:
+        return None
+    ticks = made.time_low << 28 | made.time_mid << 12 | made.time_hi_version & 0xFFF  # of version 6
+    return (ticks - _TICKS_BEFORE_EPOCH) // 10 if made.version == 6 else None
+
+
+_TICKS_BEFORE_EPOCH = 0x01B21DD213814000
+"""From the beginning of the Gregorian calendar, in tenths of microseconds."""
 
 
 def _is_replay() -> bool:

@@ -49,13 +49,16 @@ MOST_TRIES = 5
 
 
 class Kept(NamedTuple):
-    """A message of a thread that the session has. `is_read`: the digest is of what was read out of the session."""
+    """A message of a thread that the session has since `at`, in microseconds since the epoch. `is_read`: the digest is
+    of what was read out of the session.
+    """
 
     id: str
     seq: int
     digest: int
     run: str = ""
     is_read: bool = False
+    at: int = 0
 
 
 class Run:
@@ -66,6 +69,7 @@ class Run:
     def __init__(self, name: str) -> None:
         self.name = name
         self.began_at: int | None = None
+        self.loaded_at: int | None = None
         self.beside: set[str] = set()
         self.has_ended = False
         self.acted_at = monotonic()
@@ -75,6 +79,11 @@ class Run:
         if kept.run == self.name:
             return True
         return self.beside.isdisjoint((kept.run, kept.id)) and kept.seq <= (self.began_at or 0)
+
+    def begin(self, kept: Sequence[Kept], end: int) -> None:
+        """`end`: where the session ends, with what others stored since the state of the run was loaded."""
+        since = [each.seq for each in kept if each.run != self.name and each.at > (self.loaded_at or each.at)]
+        self.began_at = min([end + 1, *since]) - 1
 
     @property
     def is_recent(self) -> bool:
@@ -116,10 +125,11 @@ class ThreadLog:
         begins: bool = False,
         alone: bool = False,
         beside: Sequence[str] = (),
+        loaded_at: int | None = None,
     ) -> None:
         """Bring the session up to the state of a run, whose messages from `start` on are new. `beside` names the runs
         that the state never held, since they ran at once with its own; with `alone` what others did that is none of its
-        past.
+        past. What was stored after the state was loaded it cannot hold (`loaded_at`, microseconds since the epoch).
         """
         async with self._lock:
             if begins:
@@ -128,6 +138,7 @@ class ThreadLog:
                 self._runs.clear()
             run = self._run_of(messages, start)
             run.beside.update(beside)
+            run.loaded_at = loaded_at if run.loaded_at is None else run.loaded_at
             try:
                 await self._follow(messages, start, run, begins=begins and not alone)
             except BaseException:
@@ -169,7 +180,7 @@ class ThreadLog:
         for tries in range(1, MOST_TRIES + 1):
             kept = await self._read() if self._kept is None else self._kept
             if run.began_at is None:
-                run.began_at = self._end
+                run.begin(kept, self._end)
                 run.beside.update(self._live_elsewhere if begins else ())
             again = await self._take_back(kept, messages, start, run)
             known = {each.id for each in self._kept or ()}
@@ -200,7 +211,8 @@ class ThreadLog:
             message_id = kept_of(message).get("id") if message.metadata.get(THREAD) == self._thread else None
             if isinstance(message_id, str):
                 run = str(message.metadata.get(RUN, ""))
-                kept.append(Kept(message_id, message.seq or 0, _digest(from_message(message)), run, is_read=True))
+                at, digest = message.created_at or 0, _digest(from_message(message))
+                kept.append(Kept(message_id, message.seq or 0, digest, run, is_read=True, at=at))
                 newest[run] = message
         self._kept, self._is_behind = kept, False
         now = self._memory.container.clock()()
@@ -273,8 +285,8 @@ class ThreadLog:
         self._end = max(self._end, appended.last_seq)
         if self._kept is not None:
             known = {each.seq for each in self._kept}
-            places = enumerate(batch, appended.first_seq)
-            kept = [Kept(message.id, seq, _digest(message), run.name) for seq, message in places if message.id]
+            places, now = enumerate(batch, appended.first_seq), self._memory.container.clock()()
+            kept = [Kept(message.id, seq, _digest(message), run.name, at=now) for seq, message in places if message.id]
             self._kept += [each for each in kept if each.seq not in known]
         return appended.last_seq
 

@@ -280,6 +280,54 @@ class Waiting(AgentMiddleware[Any, Any, Any]):
         return answer
 
 
+class Late(ReactorMemoryMiddleware):
+    """Comes to the memory after others have gone on, with the state that it was given."""
+
+    def __init__(self, memory: Memory, waits_for: asyncio.Event, begun: asyncio.Event) -> None:
+        super().__init__(memory)
+        self._waits_for = waits_for
+        self._begun = begun
+
+    async def _follow(self, state: Any, scope: Any, *, begins: bool = False, loaded_at: int | None = None) -> None:
+        if begins:
+            self._begun.set()
+            await self._waits_for.wait()
+        await super()._follow(state, scope, begins=begins, loaded_at=loaded_at)
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+async def test_an_answer_stored_before_a_run_first_asks_stays(memory: Memory, calls: int) -> None:
+    """The run was given its state before that, so that it cannot have removed the answer."""
+    saver, asked, go_on, late, ended = InMemorySaver(), *(asyncio.Event() for _ in range(4))
+    await agent_in(memory, saver, "hi").ainvoke(said("hello"), THREAD)
+
+    class Holding(AgentMiddleware[Any, Any, Any]):
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            asked.set()
+            await go_on.wait()
+            return await handler(request)
+
+    answers = [*(calling((f"c{n}", "look", {"n": n})) for n in range(calls)), "answer a"]
+    first = agent_in(memory, saver, *answers, more=[Holding()])
+    second = create_agent(
+        ScriptedModel(answers=["answer b", "so"]), [look], middleware=[Late(memory, ended, late)], checkpointer=saver
+    )
+    with anyio.fail_after(60):
+        one = asyncio.ensure_future(first.ainvoke(said("question a"), THREAD))
+        await asked.wait()
+        two = asyncio.ensure_future(second.ainvoke(said("question b"), THREAD))
+        await late.wait()
+        go_on.set()
+        await one
+        ended.set()
+        await two
+    between = ["ai: ", "tool: found 0"] * calls
+    expected = ["human: question a", *between, "ai: answer a", "human: question b", "ai: answer b"]
+    assert texts(from_messages((await memory.load_history("t1")).messages))[2:] == expected
+    await second.ainvoke(said("and now?"), THREAD)
+    assert texts(from_messages((await memory.load_history("t1")).messages))[2:-2] == expected
+
+
 class Seeing(AgentMiddleware[Any, Any, Any]):
     """Notes what the model is asked."""
 
