@@ -283,7 +283,7 @@ def test_the_archive_of_an_export_keeps_titles_and_times(run: Run, folder: Path)
 def test_the_first_context_after_an_import_has_memory(run: Run, folder: Path) -> None:
     (folder / "export.zip").write_bytes(exported("Lamps", 60))
     assert run("import", "export.zip").code == 0
-    assert "13 November 2023" in run("context", "id-Lamps", "--budget", "400").out
+    assert "14 November:" in run("context", "id-Lamps", "--budget", "400").out
     assert run("import", "export.zip", "--no-memory", "--session-prefix", "x-").out.count("worker --once") == 1
     assert run("facts", "x-id-Lamps", "--json").json == []
 

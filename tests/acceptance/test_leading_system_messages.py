@@ -90,8 +90,8 @@ async def test_a_later_one_stands_until_another_takes_its_place(url: str, strate
         await talked(memory, head=())
         context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
         assert ruled(context) == [INSTRUCTIONS[0], "Answer in German again."]
-        told = ("remembered", ()) if strategy == "auto" else ("superseded", (8,))  # memory quotes it
-        assert (context.report.why(8).reason, context.report.superseded) == told
+        reason = "remembered" if strategy == "auto" else "superseded"  # memory quotes it
+        assert (context.report.why(8).reason, context.report.superseded) == (reason, (8,))
         for session_id, left in ((fork.session_id, [INSTRUCTIONS[0], RULING]), (early.session_id, [INSTRUCTIONS[0]])):
             assert ruled(checked(memory, await memory.load_history(session_id, budget=300, message="Well?"))) == left
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from typing import Any
 
 import msgspec
@@ -55,7 +55,7 @@ def packed(text: str) -> str:
     """JSON as it is stored."""
     if len(text) <= MOST_PLAIN:
         return text
-    return b64encode(zlib.compress(text.encode(errors="surrogatepass"), level=1)).decode()
+    return b2a_base64(zlib.compress(text.encode(errors="surrogatepass"), level=1), newline=False).decode()
 
 
 def _unpacked(stored: Any) -> Any:
@@ -63,7 +63,7 @@ def _unpacked(stored: Any) -> Any:
     if type(stored) is not str or stored[:1] in ("", "[", "{"):
         return stored
     try:
-        return zlib.decompress(b64decode(stored, validate=True)).decode(errors="surrogatepass")
+        return zlib.decompress(a2b_base64(stored, strict_mode=True)).decode(errors="surrogatepass")
     except (ValueError, zlib.error):
         return _UNREADABLE
 
