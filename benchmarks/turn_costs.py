@@ -33,7 +33,7 @@ import aiosqlite
 from reactor_memory import Memory, Message, Settings, open_memory
 from reactor_memory.evaluation.bench import reference_sqlite
 from reactor_memory.evaluation.bench.bench_sessions import TURN, session_of
-from reactor_memory.evaluation.bench.raw import Turns
+from reactor_memory.evaluation.bench.raw import Turns, new_keys
 from reactor_memory.evaluation.bench.reference_commits import Commits
 from reactor_memory.evaluation.transcripts import read_lines
 
@@ -161,7 +161,7 @@ async def appends(file: Path) -> AsyncGenerator[list[Work]]:
     ):
         await bare.execute("PRAGMA synchronous = FULL")
         made = made_turns(file)
-        keys = (f"key {number}" for number in count())
+        keys = new_keys()
         save = partial(memory.save_history, APPENDED, TURN, user_id=USER)
         yield [
             Work("append", "ours", save, 25),

@@ -17,7 +17,7 @@ except ImportError:
 SLOW_SECONDS = 0.005
 """A read that takes no longer holds up nothing."""
 
-LONGEST_SECONDS = 0.025
+LONGEST_SECONDS = 0.1
 """A read that takes longer by the clock is ended, and done elsewhere."""
 
 SHARE = 0.01

@@ -337,11 +337,9 @@ def _newest_for(query: ContextQuery, session: Session, layout: Layout | None) ->
     if session.last_seq <= (query.trigger_message_count or 0):
         return (yield from _newest_with_before(session.branch, query))
     if layout is None or query.facts:
-        newest = yield from _newest_within(session.branch, query)
-    else:
-        newest = yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages)
-    messages = newest[::-1]
-    return messages, (yield from read_steps(session.branch, messages))
+        messages = (yield from _newest_within(session.branch, query))[::-1]
+        return messages, (yield from read_steps(session.branch, messages))
+    return (yield from _newest_from(session.branch, layout.window_start_seq, query.max_messages))
 
 
 def _newest_with_before(branch: Sequence[BranchRange], query: ContextQuery) -> Steps[_MessagesAndSteps]:
@@ -354,16 +352,16 @@ def _newest_with_before(branch: Sequence[BranchRange], query: ContextQuery) -> S
     return messages, (yield from read_steps(branch, messages))
 
 
-def _newest_with_steps(branch: Sequence[BranchRange], limit: int) -> Steps[_MessagesAndSteps]:
+def _newest_with_steps(branch: Sequence[BranchRange], limit: int, *, after: int = 0) -> Steps[_MessagesAndSteps]:
     """In one statement, where they lie in one part and none between them is out of view: that may begin a step."""
-    parts = stored_parts(branch, 0, None)
+    parts = stored_parts(branch, after, None)
     if len(parts) == 1:
         values = parts[0].values() | {"limit": limit}
         rows = (yield Query("messages_newest_first_with_batches", values))[::-1]
         if rows and rows[-1][0] - rows[0][0] == len(rows) - 1:
             messages = tuple(messages_from([row[:MESSAGE_COLUMNS] for row in rows]))
             return messages, _steps_of((row[0], row[-2], row[-1]) for row in rows if row[-2])
-    newest = (yield from _newest(branch, limit))[::-1]
+    newest = (yield from _newest(branch, limit, after=after))[::-1]
     return newest, (yield from read_steps(branch, newest))
 
 
@@ -375,12 +373,13 @@ def _begins_among(messages: Sequence[Message], steps: Mapping[int, int]) -> bool
     return all(begins >= first for begins in steps.values())
 
 
-def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[tuple[Message, ...]]:
-    """Newest first, down to `start`, or to the one before it if that went out of view."""
-    newest = yield from _newest(branch, limit, after=start - 1)
-    if len(newest) < limit and (not newest or newest[-1].seq != start):
-        newest += yield from _newest(branch, 1, until=start - 1)
-    return newest
+def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[_MessagesAndSteps]:
+    """Down to `start`, or to the one before it if that went out of view."""
+    newest, steps = yield from _newest_with_steps(branch, limit, after=start - 1)
+    if len(newest) == limit or (newest and newest[0].seq == start):
+        return newest, steps
+    newest = (yield from _newest(branch, 1, until=start - 1)) + newest
+    return newest, (yield from read_steps(branch, newest))
 
 
 def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:
