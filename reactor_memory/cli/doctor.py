@@ -8,9 +8,9 @@ from dataclasses import replace
 from operator import attrgetter
 
 from reactor_memory.cli.invocation import Invocation
+from reactor_memory.cli.tried_parts import told, tried_parts
 from reactor_memory.core.log import background_work
 from reactor_memory.database.sqlite import check_place
-from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Value
 from reactor_memory.models.leases import WorkState
 from reactor_memory.models.requests import SUMMARIZE
@@ -101,14 +101,17 @@ class _Database(Value, frozen=True, kw_only=True):
     work: tuple[WorkState, ...] = ()
 
 
-async def examine(invocation: Invocation) -> Examination:
-    """Look at everything, also when something is broken. Only settings that cannot be read at all raise."""
+async def examine(invocation: Invocation, *, deep: bool = False) -> Examination:
+    """Look at everything, also when something is broken. Only settings that cannot be read at all raise. `deep`: try
+    each part once, also one that costs.
+    """
     settings = invocation.settings()
-    conditions = conditions_of(settings)
+    conditions, plugin_problems = _conditions(settings)
     tokenizer, tokenizer_problems = _tokenizer(settings)
     chat, chat_problems = _chat(settings)
     database = await _database(invocation, settings)
     others = _others(conditions, settings)
+    tried = await tried_parts(settings) if deep else ()
     parked = [
         f"background work of session {work.session_id!r} was given up: {work.last_error}"
         for work in database.work
@@ -117,8 +120,15 @@ async def examine(invocation: Invocation) -> Examination:
     return Examination(
         version=__version__,
         python=platform.python_version(),
-        problems=tuple(dict.fromkeys((*tokenizer_problems, *chat_problems, *database.problems, *others, *parked))),
-        database=database.details,
+        problems=tuple(
+            dict.fromkeys(
+                (
+                    *(*plugin_problems, *tokenizer_problems, *chat_problems, *database.problems, *others, *parked),
+                    *(each.problem for each in tried if each.problem),
+                )
+            )
+        ),
+        database=(*database.details, *((f"tried: {each.plug_point}", each.result) for each in tried if each.result)),
         tokenizer=tokenizer,
         chat=chat,
         plugins=tuple(
@@ -131,6 +141,15 @@ async def examine(invocation: Invocation) -> Examination:
     )
 
 
+def _conditions(settings: Settings) -> tuple[ConditionReport, tuple[str, ...]]:
+    """What takes part; without any plug-in, and why, where one of them is broken."""
+    try:
+        return conditions_of(settings), ()
+    except Exception as error:  # a plug-in is anybody's code
+        alone = settings.plugins.model_copy(update={"enabled": False})
+        return conditions_of(settings.model_copy(update={"plugins": alone})), (told(error),)
+
+
 async def _database(invocation: Invocation, settings: Settings) -> _Database:
     try:
         file = sqlite_file(settings)
@@ -141,8 +160,8 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
             return _Database(details=(("file", f"{file} does not exist yet; opening it makes it"),))
         async with open_container(settings) as container:
             return await _opened_database(container)
-    except ReactorMemoryError as error:
-        return _Database(problems=(str(error),))
+    except Exception as error:  # of a part that is anybody's code
+        return _Database(problems=(told(error),))
 
 
 async def _opened_database(container: Container) -> _Database:
@@ -168,17 +187,18 @@ def _tokenizer(settings: Settings) -> tuple[str, tuple[str, ...]]:
     try:
         counter = Container(settings=settings).token_counter()
         counter.count("one two three")
-    except ReactorMemoryError as error:
-        return "", (str(error),)
-    return counter.name, ()
+        name = counter.name
+    except Exception as error:  # as above
+        return "", (told(error),)
+    return name, ()
 
 
 def _chat(settings: Settings) -> tuple[str, tuple[str, ...]]:
     """Who answers in a chat, and why nobody does. Nobody is asked."""
     try:
         return Container(settings=settings).chat_model().name, ()
-    except ReactorMemoryError as error:
-        return "", (str(error),)
+    except Exception as error:  # as above
+        return "", (told(error),)
 
 
 def _others(conditions: ConditionReport, settings: Settings) -> Iterator[str]:
@@ -189,8 +209,8 @@ def _others(conditions: ConditionReport, settings: Settings) -> Iterator[str]:
         if name != OWN_NAMES.get(plug_point):
             try:
                 selected(conditions, plug_point, name, key, settings)
-            except ReactorMemoryError as error:
-                yield str(error)
+            except Exception as error:  # as above
+                yield told(error)
 
 
 def _implementations(conditions: ConditionReport, settings: Settings) -> Iterator[Implementation]:

@@ -116,8 +116,9 @@ async def _until_stopped() -> None:
 
 @click.command()
 @click.option("--settings", "everything", is_flag=True, help="Also every setting in force, and the parts not used.")
+@click.option("--deep", is_flag=True, help="Also ask each part once, such as the model that summarizes; it may cost.")
 @with_common_options
-async def doctor(invocation: Invocation, everything: bool) -> int:
+async def doctor(invocation: Invocation, everything: bool, deep: bool) -> int:
     """Check settings, plug-ins, tokenizer and database.
 
     Prints the verdict first, then the state of the database, which parts were selected and why, and background work
@@ -127,6 +128,6 @@ async def doctor(invocation: Invocation, everything: bool) -> int:
     from reactor_memory.cli.doctor import examine
     from reactor_memory.cli.doctor_view import examination_view
 
-    found = await examine(invocation)
+    found = await examine(invocation, deep=deep)
     invocation.show(found, lambda: examination_view(found, everything=everything))
     return 1 if found.problems else 0

@@ -74,12 +74,12 @@ def reason(candidates: list[Plugin | EntryPoint], settings: Settings) -> tuple[b
 
 def test_an_installed_package_is_discovered_and_takes_part(distributions: Distributions) -> None:
     entry_point = distributions.add(
-        "third-a", "plugin = Plugin(name='third-a', provides={'summarizer': {'loud-one': lambda settings: 'LOUD'}})"
+        "third-a", "plugin = Plugin(name='third-a', provides={'redactor': {'loud-one': lambda settings: str.upper}})"
     )
     report = evaluate([entry_point], Settings())
     assert report.conditions[0].source == "dist-third-a 1.0"
     assert report.bindings[0].reason == "from dist-third-a 1.0"
-    assert report.factory("summarizer", "loud_one", key="summary.provider")(Settings()) == "LOUD"
+    assert report.factory("redactor", "loud_one", key="redactor")(Settings())("loud") == "LOUD"
 
 
 def test_discovery_imports_nothing(distributions: Distributions) -> None:
