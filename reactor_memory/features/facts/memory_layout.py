@@ -26,7 +26,7 @@ from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.quoting.continued_block import chosen_block, grown_block
 from reactor_memory.features.facts.quoting.ready_lines import is_quoted, offered_beside
 from reactor_memory.features.facts.rendering import render_facts
-from reactor_memory.features.facts.window_room import memory_room, window_beside
+from reactor_memory.features.facts.window_room import memory_room, tokens_free, window_beside
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine, Form, Layout
 from reactor_memory.models.excerpts import Excerpt
@@ -73,6 +73,11 @@ def layout_for(request: PlanRequest, summary: Summary, start: int, *, anew: bool
         layout = _laid_out(request, summary, said, anew=anew)
         if number < passes:
             window = window_beside(request, layout, start, anew=anew)
+    while anew and layout.memory_tokens + window.tokens > tokens_free(request):
+        # each shows what the other leaves to it, in turns: memory keeps what it tells, and the window gives way
+        window = window_beside(request, layout, start, anew=anew)
+        said &= _said_by(request, window)
+        layout = _laid_out(request, summary, said, anew=anew)
     return _with_window(request, layout, window, start)
 
 

@@ -18,8 +18,8 @@ from reactor_memory.models.turns import first_certain
 UNSAID_SHARE = 0.35
 """Messages that no summary covers yet may have this share of the budget, whatever memory may take."""
 
-LINE = 32
-"""Tokens of a line of memory. Where memory leaves more, it is because the next line is no usual one."""
+LONGEST_LINE = 256
+"""Tokens. Where memory leaves more, what it does not tell waits for no room."""
 
 LEAST_BUDGET = 256
 """With fewer tokens free, the header of memory weighs: what its first line will need is not given away before."""
@@ -96,12 +96,12 @@ def window_beside(request: PlanRequest, layout: Layout, start: int, *, anew: boo
 
 
 def _spare(request: PlanRequest, layout: Layout) -> int:
-    """What is left of the room of memory because the next line does not fit. A line longer than usual may wait long
-    for its room, and so the window has it; where no line fits at all, that is so in a large budget only.
+    """What is left of the room of memory because the next line does not fit, also if it is a long one. Where no line
+    fits at all, that is so in a large budget only.
     """
     spare = memory_room(request) - layout.memory_tokens if layout.left_out else 0
     has_memory = layout.memory_tokens or tokens_free(request) >= LEAST_BUDGET
-    return 0 if spare < 0 or (spare > LINE and has_memory) else spare
+    return spare if 0 < spare <= LONGEST_LINE and has_memory else 0
 
 
 def _without_overhead(request: PlanRequest, message: Message) -> int:
