@@ -17,8 +17,8 @@ from reactor_memory.evaluation.markup import Markup, tag
 from reactor_memory.features.explain.reasons import FRESHNESS, REASONS, compaction_in_words
 from reactor_memory.features.replay.replayer import Replay
 from reactor_memory.models import Message, Session
-from reactor_memory.studio.running_turn import RunningTurn, context_of, running_turn
 from reactor_memory.studio.studio import Studio
+from reactor_memory.studio.unfinished_turn import RunningTurn, context_of, running_turn
 
 Form: TypeAlias = Literal["parts", "openai", "openai_responses", "anthropic", "gemini"]
 Beside: TypeAlias = Literal["nothing", "take_last", "before"]

@@ -15,9 +15,9 @@ from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.models import Message, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.studio.rendering import called
-from reactor_memory.studio.running_turn import RunningTurn, context_of, running_turn
 from reactor_memory.studio.session_list import fork_tree, work_in_words
 from reactor_memory.studio.studio import Studio
+from reactor_memory.studio.unfinished_turn import RunningTurn, context_of, running_turn
 
 PAGE = 200
 """Messages on a page of the timeline: what is read and rendered does not grow with the session."""

@@ -525,7 +525,7 @@ def test_a_turn_that_runs_is_shown_as_such_and_grows(store: Path, browser: httpx
             assert 'id="timeline" aria-label="Messages" data-poll' not in text
 
 
-def test_a_turn_that_died_long_ago_is_not_looked_at_again(store: Path, browser: httpx.Client) -> None:
+def test_a_turn_that_died_long_ago_is_looked_at_once(store: Path, browser: httpx.Client) -> None:
     with sync.open_memory(Settings(store={"url": f"sqlite:///{store}"}, **SETTINGS)) as memory:
         call, _ = exchange(1)
         said = Message.user("Hello?", created_at=1_700_000_000_000_000)
