@@ -18,9 +18,9 @@ from reactor_memory.features.facts.quoting.statements_said import statements_sai
 from reactor_memory.features.facts.summarizers.line_edits import LineEdits, Naming, StateEdit, numbers_in
 from reactor_memory.features.facts.summarizers.numbered_lines import NumberedLine
 from reactor_memory.features.facts.verification.claim_words import language_for, read, words_of
-from reactor_memory.features.facts.verification.derived_proof import refusal
+from reactor_memory.features.facts.verification.derived_proof import has_word_of_user, refusal
 from reactor_memory.features.facts.verification.proof import cited_sentence, is_about_the_same
-from reactor_memory.features.facts.verification.statement_verdicts import NARROWING, covers
+from reactor_memory.features.facts.verification.statement_verdicts import NARROWING, covers, is_of_others
 from reactor_memory.features.facts.working_state import (
     ENDINGS,
     KINDS,
@@ -117,7 +117,8 @@ def _replaces(new: NumberedLine, old: NumberedLine) -> bool:
     language = language_for(new.said.fact.value, old.said.fact.value)
     if language is None or new.said.stance != "own":
         return False
-    return is_about_the_same(read(new.said.fact.value, language), read(old.said.fact.value, language))
+    later, before = read(new.said.fact.value, language), read(old.said.fact.value, language)
+    return is_of_others(later) == is_of_others(before) and is_about_the_same(later, before)
 
 
 def _weighed(fact: Fact, is_kept: bool) -> Fact:
@@ -275,9 +276,10 @@ def _new_name(seq: int, taken: dict[int, int]) -> str:
 def _refusal(item: StateItem, lines: Sequence[NumberedLine], log: Mapping[int, Message]) -> str:
     if item.kind in ("done", "artefact") and lines and all(line.made and line.made.failed for line in lines):
         return "failed"
-    if item.kind in ("constraint", "goal") and not any(line.said and line.said.is_users for line in lines):
+    cited = [log[seq] for seq in sorted({s for line in lines for s in line.seqs}) if seq in log]
+    if item.kind in ("constraint", "goal") and not has_word_of_user(item.text, cited):
         return "authority"
-    return refusal(item.text, [log[seq] for seq in sorted({s for line in lines for s in line.seqs}) if seq in log])
+    return refusal(item.text, cited)
 
 
 def _who(kind: str, lines: Sequence[NumberedLine]) -> str:

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import evidence_text
-from reactor_memory.features.facts.verification.claim_words import language_for, read
+from reactor_memory.features.facts.verification.claim_words import Mark, language_for, read
 from reactor_memory.features.facts.verification.narrative_proof import told_sentences
+from reactor_memory.features.facts.verification.proof import is_about_the_same
+from reactor_memory.features.facts.verification.statement_verdicts import is_of_others
 from reactor_memory.features.facts.working_state import fact_of, item_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
@@ -24,6 +26,7 @@ _DETAIL = re.compile(r"[^\s,;:!?()\[\]{}\"'“”„«»]*[\d/\\@_~=#][^\s,;!?()
 """A word with a digit or a sign of paths, addresses and code, and the name of a file."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_QUOTED = re.compile('"[^"]{0,300}"|“[^”]{0,300}”|„[^“]{0,300}“|«[^»]{0,300}»|「[^」]{0,300}」|『[^』]{0,300}』')
 _CASED = re.compile(r"[A-Za-zÀ-ɏΑ-ωА-яЀ-ӿ]")
 
 
@@ -44,8 +47,69 @@ def refusal(text: str, cited: Sequence[Message]) -> str:
         return "name"
     if not _CASED.search(text) and any(mark.kind == "content" and mark.term not in known for mark in marks):
         return "name"
+    content = _content(marks)
+    if not content & known:
+        return "missing"
+    if not content & {mark.term for mark in read(_QUOTED.sub(" ", whole), language)}:
+        return "stance"
+    if _is_of_others_only(marks, cited, language):
+        return "person"
+    if _is_outdated(marks, cited, language):
+        return "authority"
     told = told_sentences(text, cited)
     return "" if len(" ".join(each.text for each in told)) >= len(" ".join(sentences(text)).strip()) else "relation"
+
+
+def _is_of_others_only(marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:
+    """Whether the sentences of the same speak of somebody whom the text leaves out."""
+    if any(mark.kind == "third" or (mark.is_name and language != "de") for mark in marks):
+        return False
+    said = [
+        read(sentence, language)
+        for message in cited
+        if message.role != "tool"
+        for sentence in sentences(message.content)
+    ]
+    about = [each for each in said if is_about_the_same(marks, each)]
+    return bool(about) and is_of_others(max(about, key=lambda each: len(_content(marks) & _content(each))))
+
+
+def _is_outdated(marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:
+    """Whether a number of the text is one that the user replaced by another."""
+    said = [
+        read(sentence, language)
+        for message in cited
+        if message.role == "user"
+        for sentence in sentences(message.content)
+    ]
+    for number in _numbers(marks):
+        places = [place for place, each in enumerate(said) if number in _numbers(each)]
+        if places and any(
+            _numbers(each) and is_about_the_same(said[places[-1]], each) for each in said[places[-1] + 1 :]
+        ):
+            return True
+    return False
+
+
+def _content(marks: Sequence[Mark]) -> set[str]:
+    return {mark.term for mark in marks if mark.kind == "content"}
+
+
+def _numbers(marks: Sequence[Mark]) -> set[str]:
+    return {mark.term for mark in marks if mark.kind == "number"}
+
+
+def has_word_of_user(text: str, cited: Sequence[Message]) -> bool:
+    """Whether a user said what `text` tells: only that sets a goal or a constraint."""
+    users = [message for message in cited if message.role == "user"]
+    language = language_for(text, *(message.content for message in users))
+    marks = read(text, language) if language else ()
+    return any(
+        is_about_the_same(marks, read(sentence, language or ""))
+        for message in users
+        for sentence in sentences(message.content)
+        if marks
+    )
 
 
 def _names(text: str, language: str) -> list[str]:
