@@ -13,7 +13,7 @@ import msgspec
 
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
-from reactor_memory.features.facts.provider_guard import ProviderGuard
+from reactor_memory.features.facts.provider_guard import BreakerOpenError, ProviderGuard
 from reactor_memory.features.facts.working_state import is_state
 from reactor_memory.models import Message, Value, is_kept_by_author
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
@@ -30,14 +30,22 @@ ANSWERED = frozenset({"malformed", "truncated", "refused", "rejected", "too_long
 PATIENCE = 2
 """After so many useless answers about a run of messages, each of them paid for, the fallback reads it."""
 
+AT_ONCE = frozenset({"timeout", "refused"})
+"""Reasons for which the fallback reads at once: a slow model would be asked in vain again and again, and memory would
+stay behind. What was too slow once is asked again later, what was refused is not.
+"""
+
 
 class Extracted(Value, frozen=True, kw_only=True):
-    """What was found, by which summarizer, and in what: `messages` are redacted, as it read them."""
+    """What was found, by which summarizer, and in what: `messages` are redacted, as it read them. `is_provisional`: by
+    the fallback, for the summarizer was too slow, and may be asked again.
+    """
 
     extraction: Extraction
     summarizer: str
     prompt_version: str
     messages: tuple[Message, ...]
+    is_provisional: bool = False
 
 
 class Extractor:
@@ -45,7 +53,7 @@ class Extractor:
 
     `fallback`, which must cost nothing, extracts instead when a cap on spending is reached, and when the summarizer
     gave `PATIENCE` useless answers in a row: memory then has what can be found without a model, until the session is
-    rebuilt.
+    rebuilt. Where it gave no answer in time, or refused one, the fallback extracts at once.
     """
 
     def __init__(
@@ -58,29 +66,51 @@ class Extractor:
         self._summarizer = summarizer
         self._fallback = fallback
         self._guard = guard
+        self._is_slow = False
 
     async def extract(
-        self, session_id: str, messages: Sequence[Message], known: Known = NOTHING_KNOWN, *, failures: int = 0
+        self,
+        session_id: str,
+        messages: Sequence[Message],
+        known: Known = NOTHING_KNOWN,
+        *,
+        failures: int = 0,
+        is_anew: bool = False,
     ) -> Extracted:
         """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays. `failures`: how
-        often it failed before this time.
+        often it failed before this time. `is_anew`: memory has them already, so a summarizer that is too slow is no
+        reason for the fallback.
 
         Facts are looked up in the redacted messages, and their spans count the characters of these. Summaries among
         the messages are not read: they are no originals. Nor is what an agent keeps for itself: memory is shown to all.
         Raises `SummarizationError`; `BreakerOpenError` if the provider was not called at all.
         """
         summarizer, extraction, read = self._summarizer, Extraction(), tuple[Message, ...]()
+        is_late = False
         originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
         if originals:
             read, told = await self._guard.redacted(originals, known)
-            answer = await self._extraction(session_id, read, told, is_last=failures + 1 >= PATIENCE)
+            answer = None
+            try:
+                answer = await self._extraction(session_id, read, told, is_last=failures + 1 >= PATIENCE)
+                self._is_slow = self._is_slow and answer is None
+            except SummarizationError as error:
+                is_late = error.reason == "timeout" or (self._is_slow and isinstance(error, BreakerOpenError))
+                self._is_slow = is_late
+                if is_anew or not (is_late or error.reason in AT_ONCE):
+                    raise
+                logger.warning("the summarizer did not answer, another read", extra={"reason": error.reason})
             if answer is None:
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, known=told)
             prove = _found if summarizer.name == self._fallback.name else partial(_proven, known=told)
             extraction = await anyio.to_thread.run_sync(prove, answer, read)
         return Extracted(
-            extraction=extraction, summarizer=summarizer.name, prompt_version=summarizer.prompt_version, messages=read
+            extraction=extraction,
+            summarizer=summarizer.name,
+            prompt_version=summarizer.prompt_version,
+            messages=read,
+            is_provisional=is_late,
         )
 
     async def _extraction(

@@ -238,14 +238,24 @@ class LedgerJob:
         return await self._put(lease, summary, self._fold.whole(ledger))
 
     async def _read_again(
-        self, lease: Lease, session: Session, summary: SummaryHead, ledger: Ledger, start: int, end: int
+        self,
+        lease: Lease,
+        session: Session,
+        summary: SummaryHead,
+        ledger: Ledger,
+        start: int,
+        end: int,
+        *,
+        is_anew: bool = False,
     ) -> int:
         """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
         others = [fact for fact in ledger.facts if not start <= fact.source_seq <= end]
         names = known_of((fact for fact in others if fact.source_seq < start), others)
-        extracted = await self._extractor.extract(session.session_id, left, names, failures=lease.attempts)
+        extracted = await self._extractor.extract(
+            session.session_id, left, names, failures=lease.attempts, is_anew=is_anew
+        )
         segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
         sealed = SealedSegment(segment=segment, facts=extracted.extraction.facts)
         shown = with_segments(ledger, [await self._visible(session, sealed)])
@@ -261,10 +271,13 @@ class LedgerJob:
         session, _ = await self._messages.read_background(lease.session_id, limit=1)
         ledger = await self._ledger(session)
         (start, end), *more = outdated
-        if more:
-            return await self._read_again(lease, session, summary, ledger, start, end)
-        renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1)
-        return await self._read_again(lease, session, renewed, ledger, start, end)
+        renewed = summary if more else msgspec.structs.replace(summary, epoch=summary.epoch + 1)
+        try:
+            return await self._read_again(lease, session, renewed, ledger, start, end, is_anew=True)
+        except SummarizationError as error:
+            if error.reason not in ("timeout", "breaker_open"):
+                raise
+            return None  # what memory has serves until a later question is answered
 
     async def _sealed_by(self, owner_id: str, session: Session, until_seq: int) -> Ledger:
         """The ledger of the branch, after the owner of inherited messages was told to seal them, under its own lease.
@@ -309,6 +322,7 @@ class LedgerJob:
             headline=extraction.headline,
             usage=extraction.usage,
             created_at=self._clock(),
+            outdated=extracted.is_provisional,
         )
 
     async def _ledger(self, session: Session) -> Ledger:
