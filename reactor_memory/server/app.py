@@ -67,6 +67,7 @@ def parts_of(container: ServiceContainer) -> Parts:
     settings = container.service_settings()
     return {
         "conversations": container.conversations,
+        "database": container.database,
         "messages": container.shared_messages,
         "sharing": container.sharing,
         "summaries": container.posted_summaries,

@@ -9,11 +9,13 @@ from litestar import Controller, Response, delete, get, patch, post
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody, QueryParameter
 
+from reactor_memory.database.database import Database
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.conversations import Conversations
 from reactor_memory.features.sharing.messages import NewMessage
 from reactor_memory.features.sharing.models import ListMode
 from reactor_memory.features.sharing.principals import Principal
+from reactor_memory.features.tiers.operations import read_range_summaries
 from reactor_memory.server import serializers
 from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.server.limits import BodyLimits
@@ -28,6 +30,7 @@ class ConversationController(Controller):
     path = "/conversations"
 
     conversations: Conversations
+    database: Database
     tokens: ServiceTokens
     answered: AnsweredRequests
     limits: BodyLimits
@@ -69,6 +72,13 @@ class ConversationController(Controller):
     @get("/{conversationId:str}", operation_id="getConversation")
     async def get_conversation(self, principal: Caller, conversation_id: ConversationId) -> bodies.Conversation:
         return serializers.conversation(await self.conversations.get(principal, conversation_id))
+
+    @get("/{conversationId:str}/tiers", operation_id="listTierSummaries")
+    async def list_tier_summaries(self, principal: Caller, conversation_id: ConversationId) -> bodies.TierSummaryList:
+        """The texts that stand for older messages, in their order: those of tiers and of the chat memory."""
+        found = await self.conversations.get(principal, conversation_id)
+        live = await self.database.read(read_range_summaries, conversation_id, found.session.owner_id)
+        return bodies.TierSummaryList(data=[serializers.tier_summary(each) for each in live])
 
     @patch("/{conversationId:str}", operation_id="updateConversation")
     async def update_conversation(

@@ -23,6 +23,7 @@ from reactor_memory.features.sharing.models import (
 )
 from reactor_memory.forms.losses import Provider
 from reactor_memory.models import JsonObject, Message, ToolCall, is_reasoning
+from reactor_memory.models.ledger import RangeSummary
 
 _TOLD: tuple[Part, ...] = ("narrative", "compressed", "condensed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,6 +61,7 @@ def _summary_fields(shown: sharing.Conversation) -> dict[str, Any]:
     session = shown.session
     return {
         "id": session.session_id,
+        "conversation_group_id": session.group_id,
         "title": session.title,
         "owner_user_id": session.owner_id,
         "created_at": time(session.created_at),
@@ -68,6 +70,20 @@ def _summary_fields(shown: sharing.Conversation) -> dict[str, Any]:
         "access_level": shown.access_level or "reader",
         "is_damaged": True if shown.is_damaged else UNSET,
     }
+
+
+def tier_summary(shown: RangeSummary) -> bodies.TierSummary:
+    return bodies.TierSummary(
+        id=shown.summary_id,
+        level=shown.kind,
+        message_count=shown.message_count,
+        start_seq=shown.start_seq,
+        end_seq=shown.end_seq,
+        started_at=time(shown.started_at),
+        ended_at=time(shown.ended_at),
+        created_at=time(shown.created_at),
+        text=shown.text,
+    )
 
 
 def fork(shown: sharing.Conversation, current_id: str) -> bodies.ConversationFork:

@@ -12,6 +12,7 @@ from litestar.params import FromQuery
 from reactor_memory.core.context.context import Context
 from reactor_memory.features.explain.reasons import FACT_REASONS, LINE_REASONS, MESSAGE_REASONS
 from reactor_memory.features.facts.tracing import TracedFact
+from reactor_memory.features.tiers.operations import read_range_summaries
 from reactor_memory.models import Message, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.studio.rendering import called
@@ -99,6 +100,7 @@ async def _timeline(studio: Studio, session: Session, first: int, window: bool) 
         "last": last,
         "covered": covered,
         "narrative": summary.narrative if summary else "",
+        "tiers": await memory.container.database().read(read_range_summaries, found, owner),
     }
 
 

@@ -15,6 +15,7 @@ from reactor_memory.core.manager import ManagerOptions
 from reactor_memory.core.planning import LoadingOptions
 from reactor_memory.wiring.sections import CONVERSATION_SUMMARY
 from reactor_memory.wiring.selection import context_limits, message_limits
+from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,10 +26,18 @@ def loading_options(settings: Settings) -> LoadingOptions:
     limits = context_limits(settings)
     return LoadingOptions(
         limits=limits,
-        window_growth=settings.context.window_growth,
+        window_growth=window_growth(settings),
         lazy_timeout_seconds=settings.summary.lazy_timeout_seconds,
         settings_fingerprint=settings_fingerprint(settings),
     )
+
+
+def window_growth(settings: Settings) -> Literal["auto", "messages", "tokens"]:
+    """Where memory is off and nobody named another number of turns, the budget decides how much is shown."""
+    history, growth = settings.history, settings.context.window_growth
+    is_off = canonical_name(history.strategy) == "auto" and not settings.summary.enabled
+    is_counted = history.max_conversation_turns != type(history).model_fields["max_conversation_turns"].default
+    return "tokens" if growth == "auto" and is_off and not is_counted else growth
 
 
 LAYOUT_FORM = 3

@@ -242,10 +242,12 @@ async def test_switched_off_later_the_same_data_is_take_last(tmp_path: Path) -> 
     async with agent_memory(scripted(), url) as memory:
         await save(memory, "s", talk(60))
         await memory.drain()
-    async with agent_memory(scripted(), url, summary={"enabled": False}) as memory:
-        context = await memory.load_history("s", user_id=USER)
-    assert texts(context.messages) == texts(talk(20, start=41))
-    assert context.report.strategy == "take_last"
+    for turns, shown in ((10, talk(60)), (5, talk(10, start=51))):  # 10 is the default: then the budget decides
+        off = {"summary": {"enabled": False}, "history": {"max_conversation_turns": turns}}
+        async with agent_memory(scripted(), url, **off) as memory:
+            context = await memory.load_history("s", user_id=USER)
+        assert texts(context.messages) == texts(shown)
+        assert context.report.strategy == "take_last"
 
 
 async def test_switched_on_later_a_long_session_is_caught_up(tmp_path: Path) -> None:

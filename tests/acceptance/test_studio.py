@@ -429,10 +429,24 @@ async def test_a_page_of_the_timeline_reads_one_page(monkeypatch: pytest.MonkeyP
             assert made == []
 
 
+@pytest.mark.anyio
+async def test_session_shows_the_summaries_of_its_tiers() -> None:
+    tiers = {"recent_count": 4, "condensed_count": 4, "auto_threshold": 8}
+    async with looked_at_here(history={"strategy": "progressive"}, tiers=tiers) as (memory, client):
+        for number in range(10):
+            await memory.save_history("s", [Message.user(f"question {number}"), Message.assistant("noted")])
+        assert "summaries of messages" not in (await client.get("/session?id=s")).text
+        await memory.tiers.summarize("s")
+        page = (await client.get("/session?id=s")).text
+        assert "2 summaries of messages" in page
+        for cells in ("compressed</td><td>1 to 12</td><td>12", "condensed</td><td>13 to 16</td><td>4"):
+            assert cells in page
+
+
 @asynccontextmanager
-async def looked_at_here() -> AsyncIterator[tuple[Memory, httpx.AsyncClient]]:
+async def looked_at_here(**sections: Any) -> AsyncIterator[tuple[Memory, httpx.AsyncClient]]:
     """A Studio in this process, without its doorkeeper."""
-    settings = Settings(store={"url": "memory://"}, background={"enabled": False})
+    settings = Settings(store={"url": "memory://"}, background={"enabled": False}, **sections)
     async with open_memory(settings) as memory, anyio.create_task_group() as tasks:
         pages = Pages(store="memory://", writes=True, differences=())
         app = create_app(Studio(memory=memory, pages=pages, writes=True, evaluations=Evaluations(tasks)))

@@ -25,6 +25,17 @@ class Unreachable:
         raise SummarizationError("unavailable", "the provider is down")
 
 
+class Failing(Unreachable):
+    """A `Summarizer` that makes some segments, and then fails."""
+
+    def __init__(self, inner: Any, made: int) -> None:
+        self._inner, self._left = inner, made
+
+    async def summarize(self, messages: Sequence[Message], **given: Any) -> Extraction:
+        self._left -= 1
+        return await (self._inner if self._left >= 0 else super()).summarize(messages, **given)
+
+
 def settings(strategy: str, **sections: Any) -> Settings:
     return Settings(store={"url": "memory://"}, history={"strategy": strategy}, **sections)
 
@@ -51,6 +62,33 @@ async def test_a_short_session_is_whole_whatever_take_last_would_keep() -> None:
     sections: dict[str, Any] = {"summary": {"trigger_message_count": 100}}
     async with open_memory(settings("auto", **sections)) as memory:
         assert await shown(memory, 60) == list(range(1, 61))
+
+
+async def test_memory_that_is_off_shows_what_the_budget_holds() -> None:
+    sections: dict[str, Any] = {"summary": {"enabled": False}}
+    async with open_memory(settings("auto", **sections)) as memory:
+        assert await shown(memory, 400) == list(range(1, 401))
+
+
+async def test_number_of_turns_that_somebody_named_holds() -> None:
+    named = Settings(
+        store={"url": "memory://"},
+        history={"max_conversation_turns": 5},
+        summary={"enabled": False},  # pyright: ignore
+    )
+    async with open_memory(named) as memory:
+        assert await shown(memory, 60) == list(range(51, 61))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "hierarchical"])
+@pytest.mark.parametrize("made", [0, 1, 3])
+async def test_summaries_that_failed_on_the_way_leave_no_gap(strategy: str, made: int) -> None:
+    async with open_memory(settings(strategy)) as memory:
+        memory.container.summarizer.override(Failing(memory.container.summarizer(), made))
+        found = await shown(memory, 200)
+        covered = (await memory.load_history("s")).report.covered_seq
+        assert found == list(range(covered + 1, 201))
+        assert covered <= 10 * made
 
 
 async def test_take_last_without_budget_keeps_its_count() -> None:

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.anyio
 SECRETS = ("token-4711", "key-4711", "nobody-may-read-this")
 CONVERSATION = {
     "id": "c-1",
+    "conversationGroupId": "c-1",
     "title": None,
     "ownerUserId": "u",
     "createdAt": "2026-11-21T10:00:00.000000Z",

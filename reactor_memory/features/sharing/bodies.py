@@ -52,9 +52,12 @@ class UpdateConversationRequest(Request, frozen=True, kw_only=True):
 
 
 class ConversationSummary(Answer, frozen=True, kw_only=True):
-    """`isDamaged` stands there, as true, where rows of the conversation cannot be read; the rest is what can."""
+    """`conversationGroupId` is the id of the root, which all its forks share. `isDamaged` stands there, as true, where
+    rows of the conversation cannot be read; the rest is what can.
+    """
 
     id: str
+    conversation_group_id: str
     title: str | None
     owner_user_id: str | None
     created_at: Time
@@ -75,6 +78,26 @@ class Conversation(ConversationSummary, frozen=True, kw_only=True):
 class ConversationPage(Answer, frozen=True, kw_only=True):
     data: list[ConversationSummary]
     next_cursor: str | None
+
+
+class TierSummary(Answer, frozen=True, kw_only=True):
+    """A text that stands for the messages `startSeq` to `endSeq`, `messageCount` of them, said from `startedAt` to
+    `endedAt`. `level`: ``condensed`` or ``compressed`` (tiers), or ``summary`` (chat memory).
+    """
+
+    id: str
+    level: str
+    message_count: int
+    start_seq: int
+    end_seq: int
+    started_at: Time
+    ended_at: Time
+    created_at: Time
+    text: str
+
+
+class TierSummaryList(Answer, frozen=True, kw_only=True):
+    data: list[TierSummary]
 
 
 class ConversationFork(Answer, frozen=True, kw_only=True):

@@ -285,7 +285,7 @@ def said_by_agent(principal: Principal, new: NewMessage) -> Message:
         tool_call_id=new.tool_call_id,
         name=new.name,
         given=new.given,
-        author_id=(principal.user_id or client_id) if said_by_user else client_id,
+        author_id=principal.user_id if said_by_user else client_id,  # by a key alone: of no user that we know
     )
 
 

@@ -16,9 +16,9 @@ import httpx
 import pytest
 import uvicorn
 from dependency_injector import providers
+from examples.chat_server.app import create_app
 from langchain_core.language_models import BaseChatModel
 
-from examples.chat_server.app import create_app
 from reactor_memory import Container, Settings
 from tests.adapters.langchain.scripted import ScriptedModel
 from tests.doubles.faulty_database import FaultyDatabase
