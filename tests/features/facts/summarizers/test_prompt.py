@@ -82,7 +82,7 @@ def test_document_has_no_character_that_ends_tag_or_a_line(drawn: list[Message])
     assert not set(document_of(*drawn)) & set("<>&\n\r\u2028\u2029")
 
 
-def test_a_call_with_which_a_turn_broke_off_is_told_so():
+def test_a_call_without_a_result_is_told_as_such():
     call = Message.assistant(tool_calls=[ToolCall(id="c7", name="book", arguments="{}")], seq=1)
     records = json.loads(document_of(call, Message.user("hello?", seq=2)))["records"]
     assert records[1] == {"seq": 1, "role": "tool", "name": "book", "text": INTERRUPTED}
