@@ -12,7 +12,7 @@ from reactor_memory.core.ports import MessageStore, SummaryStore
 from reactor_memory.models import Session
 from reactor_memory.models.block_lines import BlockLine, Layout
 from reactor_memory.models.leases import Lease
-from reactor_memory.models.ledger import Fact, Ledger, Segment, Summary, Usage, facts_to_json
+from reactor_memory.models.ledger import Fact, Ledger, SealedSegment, Segment, Summary, Usage, facts_to_json
 from reactor_memory.models.requests import SUMMARIZE, ContextQuery
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
@@ -231,6 +231,18 @@ class Recording:
         lease = await claimed(store, "s")
         assert not await store.summaries.record_segment(lease, again, [], Summary(covered_seq=4, version=2))
         assert (await store.summaries.get_summary("s"), await ledger_of(store, "s")) == before
+
+    async def test_earlier_segments_are_stored_with_the_last_or_not_at_all(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(12))
+        new, last = (SealedSegment(segment=segment("s", end - 3, end), facts=(fact(end),)) for end in (4, 8))
+        lease, summary = await claimed(store, "s"), Summary(covered_seq=8, version=1)
+        assert await store.summaries.record_segment(lease, last.segment, last.facts, summary, earlier=[new])
+        ledger = await ledger_of(store, "s")
+        assert ledger.segments == (new.segment, last.segment)
+        assert ledger.facts == (*new.facts, *last.facts)
+        late, again = segment("s", 9, 12), Summary(covered_seq=12, version=2)
+        assert not await store.summaries.record_segment(lease, late, (fact(12),), again, earlier=[new])
+        assert await ledger_of(store, "s") == ledger
 
     async def test_of_many_writers_with_one_lease_one_wins(self, store: Store) -> None:
         await append_messages(store, "s", numbered(10))

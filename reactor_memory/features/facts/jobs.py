@@ -98,7 +98,7 @@ class LedgerJob:
             return summary.covered_seq if summary else None
         return covered
 
-    async def _step(self, lease: Lease, *, trigger: int) -> int | None:
+    async def _step(self, lease: Lease, *, trigger: int, at_once: int = MOST_AT_ONCE) -> int | None:
         summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
         session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
         if summary.stale_ranges:
@@ -120,7 +120,7 @@ class LedgerJob:
             ledger = await self._sealed_by(owner, session, sealable[0][-1].seq or 0)
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
-        return await self._seal(lease, session, sealable)
+        return await self._seal(lease, session, sealable[:at_once])
 
     async def _write_lines(self, lease: Lease, head: SummaryHead) -> int | None:
         """Write the lines of a summary that has none, when nothing else is due: many segments in a row need one set.
@@ -156,7 +156,7 @@ class LedgerJob:
 
     async def _seal(self, lease: Lease, session: Session, due: Sequence[Sequence[Message]]) -> int:
         before = check_whole(await self._summaries.get_summary(session.session_id) or Summary())
-        sealed = await self._sealed(lease, session, before, due)
+        sealed, fault = await self._sealed(lease, session, before, due)
         # what was said of the session during the extraction must not make it vain
         now = await self._summaries.get_summary(session.session_id) or Summary()
         folded = await self._folded(session, now, sealed)
@@ -165,13 +165,15 @@ class LedgerJob:
             folded = await anyio.to_thread.run_sync(self._fold.with_lines, folded)
         covered = await self._record(lease, sealed, successor(now, folded, self._clock()))
         await self._indexer.catch_up(lease)
+        if fault is not None:
+            raise fault
         return covered
 
     async def _sealed(
         self, lease: Lease, session: Session, before: Summary, due: Sequence[Sequence[Message]]
-    ) -> Sequence[SealedSegment]:
-        """The first of the due segments, and those after it for which there is time. A fault in a later one is met when
-        its turn comes.
+    ) -> tuple[Sequence[SealedSegment], SummarizationError | None]:
+        """The first of the due segments, and those after it for which there is time; the fault that ended that, if one
+        did.
         """
         found: list[SealedSegment] = []
         facts = list(before.facts())
@@ -180,12 +182,11 @@ class LedgerJob:
         for messages in due:
             try:
                 names = known_of(facts)
-                failures = 0 if found else lease.attempts
-                extracted = await self._extractor.extract(session.session_id, messages, names, failures=failures)
-            except SummarizationError:
+                extracted = await self._extractor.extract(session.session_id, messages, names, failures=lease.attempts)
+            except SummarizationError as error:
                 if not found:
                     raise
-                break
+                return found, error
             end = messages[-1].seq or start
             segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, messages, extracted)
             found.append(SealedSegment(segment=segment, facts=extracted.extraction.facts))
@@ -193,7 +194,7 @@ class LedgerJob:
             start = end + 1
             if anyio.current_time() > until:
                 break
-        return found
+        return found, None
 
     async def _folded(self, session: Session, summary: Summary, sealed: Sequence[SealedSegment]) -> Summary:
         """`summary` with more segments. A truncated one also needs what the ledger says about the same things.
@@ -299,7 +300,7 @@ class LedgerJob:
             summary = await self._summaries.get_summary_head(owner_id)
             covered = summary.covered_seq if summary else 0
             while not is_done and not enough(covered):
-                after = await self._step(lease, trigger=0)
+                after = await self._step(lease, trigger=0, at_once=1)
                 is_done = after is None
                 covered = covered if after is None else after
         finally:
