@@ -91,7 +91,7 @@ class ChatController(Controller):
     @post("/chat", status_code=200)
     async def chat(self, principal: Caller, data: JSONBody[ChatRequest]) -> Response[Any] | Stream:
         """One turn. It is stored when its answer is complete; if the model fails, what the user said stays alone."""
-        check_granted(principal, "write")
+        check_granted(principal, "append")
         agent, system = self.chat_agents.of(data.agent_id)
         if not data.message.strip():
             raise InvalidInputError("message", "is blank; say something")
@@ -143,14 +143,14 @@ class ChatController(Controller):
 
     @put("/sessions/active")
     async def switch(self, principal: Caller, data: JSONBody[SwitchRequest]) -> dict[str, Any]:
-        check_granted(principal, "write")
+        check_granted(principal, "append")
         self.chat_agents.check(data.agent_id)
         user_id = user_of(principal)
         return _shown(await self.directory.switch(user_id, data.agent_id, expected=data.expected, new=data.session_id))
 
     @post("/sessions/new", status_code=201)
     async def start_new(self, principal: Caller, data: JSONBody[NewRequest]) -> dict[str, Any]:
-        check_granted(principal, "write")
+        check_granted(principal, "append")
         self.chat_agents.check(data.agent_id)
         return _shown(await self.directory.start_new(user_of(principal), data.agent_id))
 
@@ -161,6 +161,7 @@ class ChatController(Controller):
 
     @get("/sessions/{session_id:str}/messages")
     async def messages(self, principal: Caller, session_id: FromPath[str]) -> list[dict[str, Any]]:
+        check_granted(principal, "read")
         found = await self.chat_memory.read_messages(session_id, user_id=user_of(principal), last=SHOWN)
         shown = [message for message in found if message.role in ("user", "assistant") and message.content]
         return [{"seq": each.seq, "role": each.role, "content": each.content} for each in shown]

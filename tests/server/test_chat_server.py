@@ -17,6 +17,9 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory.errors import ChatModelError, ConfigurationError
+from reactor_memory.features.sharing import key_operations
+from reactor_memory.features.sharing.principals import Grant
+from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.chat_agents import ChatAgent, agents_of
 from reactor_memory.server.chat_server import chat_routes
 from reactor_memory.wiring import stores
@@ -312,6 +315,19 @@ class TestWhoMayWhat:
     def test_project_without_a_secret_has_public_keys(self) -> None:
         (issuer,) = AuthSettings(supabase_url="https://a.b").all_issuers  # type: ignore[arg-type]
         assert (issuer.algorithm, issuer.jwks_url) == ("ES256", "https://a.b/auth/v1/.well-known/jwks.json")
+
+
+class TestKeys:
+    async def test_key_speaks_for_a_user_as_it_is_granted(self, tmp_path: Path) -> None:
+        async with listening_service(tmp_path, routes=chat_routes(OfflineAgent())) as service:
+            database, clock = service.container.database(), service.container.clock()
+            async with Client(base_url=service.address, timeout=60) as client:
+                body = {"message": "hello", "session_id": "s", "agent_id": "a"}
+                for operations, status in ((("append", "on-behalf-of"), 200), (("read", "on-behalf-of"), 403)):
+                    made = new_key("app", Grant(agent_names=("*",), operations=operations), now=clock())
+                    await database.write(key_operations.add_api_key, made.key)
+                    headers = {"X-API-Key": made.text, "X-On-Behalf-Of": "ann"}
+                    await post(client, "/api/chat", status, headers=headers, **body)
 
 
 class TestStreaming:
