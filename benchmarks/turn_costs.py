@@ -97,7 +97,7 @@ async def opened_works(file: Path) -> AsyncGenerator[list[Work]]:
 
 
 async def loads(file: Path) -> AsyncGenerator[list[Work]]:
-    newest = {"summary": {"enabled": False}}
+    newest: dict[str, Any] = {"summary": {"enabled": False}}
     async with (
         open_memory(settings(file, **newest)) as ours,
         open_memory(settings(file, inline="never", **newest)) as threaded,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 try:
     from resource import RUSAGE_THREAD, getrusage  # pyright: ignore (Linux; elsewhere the clock of the thread has to do)
 except ImportError:
-    getrusage = None
+    RUSAGE_THREAD, getrusage = 0, None
 
 SLOW_SECONDS = 0.005
 """A read that takes no longer holds up nothing."""

@@ -83,7 +83,7 @@ def takeable(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 def differences(settings: Settings, kept: Mapping[str, Any]) -> tuple[SettingDifference, ...]:
     """What counts under `settings` otherwise than for the agent that `kept` its own."""
-    agents = default_values() | dict(kept)
+    agents: dict[str, Any] = {**default_values(), **kept}
     origins = {each.key: each.origin for each in settings.origins()}
     return tuple(
         SettingDifference(key=key, agent=agents[key], here=value, origin=origins.get(key, "default"))
