@@ -158,8 +158,8 @@ def _kept_longer(each: _Entry, known: Container[_Key]) -> _Entry:
     """A line that is shown, worth more: it stays unless others say much more."""
     if each.key not in known:
         return each
-    head, tail = (line and replace(line, value=STAYS * line.value) for line in (each.head, each.tail))
-    return _Entry(each.heading, head, tail)
+    tail = each.tail and replace(each.tail, value=STAYS * each.tail.value)
+    return _Entry(each.heading, replace(each.head, value=STAYS * each.head.value), tail)
 
 
 def _best(entries: Iterable[_Entry], floor: Rank) -> list[_Entry]:

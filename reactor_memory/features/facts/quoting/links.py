@@ -6,6 +6,7 @@ Links are drawn over all records that are kept, never stored: what is erased, re
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -31,6 +32,11 @@ tools answer that are called often.
 
 KEPT = 2.5
 """What a model chose to keep."""
+
+WORKED, FOUND = 1.7, 0.35
+"""The answer to a question for which the model called tools is worth so much more, and what those calls found so much
+of what they are worth elsewhere.
+"""
 
 SHORT_VALUE = 16
 SOON = 12
@@ -88,7 +94,33 @@ class LinkedRecords(NamedTuple):
 
 def linked(said: Sequence[Said], made: Sequence[Made]) -> LinkedRecords:
     """The records that are worth a line, each with its weight. Both sequences are in the order of the log."""
-    return LinkedRecords(list(_statements(said, made)), list(_calls(made, said)))
+    statements, calls = list(_statements(said, made)), list(_calls(made, said))
+    turns = [(each.question.seq, each.record.seq) for each in statements if each.question and _answers_user(each)]
+    worked = {answer for question, answer in turns if _within(question, answer, [each.seq for each in made])}
+    return LinkedRecords(
+        [
+            each._replace(weight=WORKED * each.weight) if each.record.seq in worked and _answers_user(each) else each
+            for each in statements
+        ],
+        [_after_answer(each, turns) for each in calls],
+    )
+
+
+def _answers_user(each: Linked[Said]) -> bool:
+    return each.question is not None and not each.record.is_users
+
+
+def _within(first: int, last: int, seqs: Sequence[int]) -> bool:
+    return bisect_right(seqs, first) < bisect_right(seqs, last)
+
+
+def _after_answer(each: Linked[Made], turns: Sequence[tuple[int, int]]) -> Linked[Made]:
+    """What a call that answers in prose found for a question that the model then answered is worth less: the answer
+    tells it.
+    """
+    place = bisect_right(turns, (each.record.seq, 0))
+    is_told = place > 0 and each.record.seq <= turns[place - 1][1]
+    return each._replace(weight=FOUND * each.weight) if is_told and each.record.lines else each
 
 
 # -- statements -------------------------------------------------------------------------------------------------------

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, REPLY, USER, Stance, anchor_of
 from reactor_memory.features.facts.quoting.term_worth import worth_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.asking import asks
 from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.relative_dates import day_of, key_said_on
 
@@ -30,6 +31,11 @@ MOST_PASTED = 8
 """Sentences of one message that are read: of a person the first ones, of the model the first and the last ones."""
 
 MOST_SALIENCE = 90
+
+ANSWERS, CLOSES, GOES_ON = 0.95, 0.6, 0.3
+"""What the model says, beside the words of a user: behind a question, at the end of another turn, before that."""
+
+STANCES: Mapping[Stance, float] = {"own": 1.0, "cut": 0.8, "asked": 0.5, "pasted": 0.5}
 
 SHORTEST_CLAUSE = 12
 """A shorter sentence (``Ok.``, ``No. 5``) is read with its neighbour."""
@@ -62,22 +68,23 @@ def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
     stand in each context anyway.
     """
     begun = messages and messages[0].seq != 1
-    turn = 0
+    turn, asked = 0, False
     for position, message in enumerate(messages):
         begun = begun or message.role != "system"
         if begun and message.role in ("user", "assistant", "agent", "system") and message.content.strip():
-            turn = message.seq or 0 if message.role == "user" else turn
+            if message.role == "user":
+                turn, asked = message.seq or 0, asks(message.content)
             closes = position + 1 == len(messages) or messages[position + 1].role == "user"
-            yield from _statements(message, turn, closes=closes)
+            yield from _statements(message, turn, ANSWERS if closes and asked else CLOSES if closes else GOES_ON)
 
 
-def _statements(message: Message, turn: int, *, closes: bool) -> Iterator[Fact]:
+def _statements(message: Message, turn: int, of_model: float) -> Iterator[Fact]:
     is_user = message.role in ("user", "system")
     speaker = message.name or message.author_id or _NAMELESS.get(message.role, MODEL)
     seq = message.seq or 0
     for number, clause in enumerate(_clauses(message.content, is_user=is_user), start=1):
         stance = _stance(clause)
-        weight = _weight(stance, is_user=is_user, closes=closes)
+        weight = (1.0 if is_user else of_model) * STANCES[stance]
         yield Fact(
             anchor=anchor_of(_one_line(speaker), seq),
             key=_key(stance, number, message, turn),
@@ -103,11 +110,6 @@ def _stance(clause: _Clause) -> Stance:
     if len(clause.text) > LONGEST:
         return "cut"
     return "asked" if _QUESTION.search(clause.text) else "own"
-
-
-def _weight(stance: Stance, *, is_user: bool, closes: bool) -> float:
-    weight = 1.0 if is_user else 0.6 if closes else 0.3
-    return weight * {"own": 1.0, "cut": 0.8, "asked": 0.5, "pasted": 0.5}[stance]
 
 
 def _clauses(content: str, *, is_user: bool) -> Sequence[_Clause]:

@@ -35,7 +35,7 @@ def after(lines: Sequence[BlockLine], offered: Sequence[BlockLine], most: int = 
 
 
 lines = st.lists(st.tuples(st.integers(1, 40), st.floats(0, 3), st.integers(1, 60)), max_size=30).map(
-    lambda found: [DAY, *(said(*each) for each in {seq: (seq, *rest) for seq, *rest in sorted(found)}.values())]
+    lambda found: [DAY, *(said(*each) for each in {each[0]: each for each in sorted(found)}.values())]
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
-from tests.features.facts.quoting.reading import lines, one, read, says, user
+from tests.features.facts.quoting.reading import calls, lines, one, read, result, says, user
 
 
 @pytest.mark.parametrize(
@@ -126,3 +126,36 @@ def test_links_are_drawn_from_what_is_kept() -> None:
     facts = read([user("Book a court at Halden."), says("OK."), user("Scrap that.")])
     assert {fact.key.split(".")[0] for fact in facts} == {"quote"}
     assert all("taken back" not in fact.value for fact in facts)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which player made the fewest final tables?",
+        "Welcher Spieler stand am seltensten im Finale?",
+        "¿Qué jugador llegó a menos finales?",
+        "哪位选手进决赛最少？",
+        "Кто реже всех был в финале?",
+    ],
+)
+def test_what_was_called_for_an_answer_is_worth_less_beside_it(question: str) -> None:
+    def worth(said: str, about: str) -> float:
+        log = (
+            user(said),
+            calls(("a", "run_query", {"text": "SELECT name FROM players ORDER BY finals"})),
+            result("[('Teodor Salparov',), ('Maksim Botin',)]", "a"),
+            says("Teodor Salparov."),
+            user("Now something else."),
+        )
+        return next(each.line.value for each in quotation_lines(read(log), len) if about in each.line.text)
+
+    assert worth(question, "run_query") < worth("Players.", "run_query") / 2
+
+
+@pytest.mark.parametrize("said", ["Where is the harbour?", "港はどこですか？", "¿Dónde está el puerto?"])
+def test_an_answer_is_kept_longer_than_a_remark(said: str) -> None:
+    def salience(words: str) -> int:
+        facts = read((user(words), says("The harbour lies behind the old mill."), user("Fine.")))
+        return next(fact.salience for fact in facts if "old mill" in fact.value)
+
+    assert salience(said) > salience("Tell me more.")
