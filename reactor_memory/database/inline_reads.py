@@ -10,9 +10,12 @@ from time import monotonic, thread_time
 from typing import NamedTuple
 
 try:
-    from resource import RUSAGE_THREAD, getrusage  # pyright: ignore (Linux; elsewhere the clock of the thread has to do)
-except ImportError:
-    RUSAGE_THREAD, getrusage = 0, None
+    import resource
+except ImportError:  # beside Linux and its like
+    resource = None
+
+getrusage = getattr(resource, "getrusage", None) if hasattr(resource, "RUSAGE_THREAD") else None
+"""Where it does not tell of a single thread, the clock of the thread has to do."""
 
 SLOW_SECONDS = 0.005
 """A read that takes no longer holds up nothing."""
@@ -38,9 +41,9 @@ class _Used(NamedTuple):
 
 
 def _used() -> _Used:
-    if getrusage is None:
+    if resource is None or getrusage is None:
         return _Used(thread_time(), 0)
-    usage = getrusage(RUSAGE_THREAD)
+    usage = getrusage(resource.RUSAGE_THREAD)
     return _Used(usage.ru_utime + usage.ru_stime, usage.ru_inblock)
 
 
