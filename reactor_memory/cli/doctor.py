@@ -30,6 +30,7 @@ SELECTED_BY = {
     "summary_store": "store.url",
     "summarizer": "summary.provider",
     "chat_model": "chat.provider",
+    "chat_agent": "chat_server.agent",
     "token_counter": "tokens.counter",
     "strategy": "history.strategy",
     "recall_index": "recall.index",

@@ -221,6 +221,10 @@ class MemoryServiceClient:
         """All of them, page by page."""
         return _items(lambda after: self.list_forks(conversation_id, after=after, limit=page_size))
 
+    async def list_tier_summaries(self, conversation_id: str) -> bodies.TierSummaryList:
+        """The texts that stand for older messages, in their order: those of tiers and of the chat memory."""
+        return await self._get(bodies.TierSummaryList, _user(conversation_id, "tiers"), about=conversation_id)
+
     # -- sharing ------------------------------------------------------------------------------------------------------
 
     async def list_memberships(self, conversation_id: str) -> bodies.MembershipList:

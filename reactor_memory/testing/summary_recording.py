@@ -232,7 +232,7 @@ class Recording:
         assert not await store.summaries.record_segment(lease, again, [], Summary(covered_seq=4, version=2))
         assert (await store.summaries.get_summary("s"), await ledger_of(store, "s")) == before
 
-    async def test_earlier_segments_are_stored_with_the_last_or_not_at_all(self, store: Store) -> None:
+    async def test_earlier_segments_are_stored_with_the_last_or_never(self, store: Store) -> None:
         await append_messages(store, "s", numbered(12))
         new, last = (SealedSegment(segment=segment("s", end - 3, end), facts=(fact(end),)) for end in (4, 8))
         lease, summary = await claimed(store, "s"), Summary(covered_seq=8, version=1)

@@ -13,6 +13,7 @@ PORTS = {
     "summary_store": "reactor_memory.core.ports:SummaryStore",
     "summarizer": "reactor_memory.core.ports:Summarizer",
     "chat_model": "reactor_memory.features.chat.chat_model:ChatModel",
+    "chat_agent": "reactor_memory.server.chat_agents:ChatAgent",
     "token_counter": "reactor_memory.core.ports:TokenCounter",
     "strategy": "reactor_memory.core.context.strategy:Strategy",
     "recall_index": "reactor_memory.core.ports:RecallIndex",

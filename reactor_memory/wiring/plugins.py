@@ -55,6 +55,10 @@ Factory: TypeAlias = Callable[..., Any]
 """Makes the implementation from the settings, and the `options` of a plug-in that declares some. It does no I/O."""
 
 
+Maker: TypeAlias = Callable[[Settings], Any]
+"""Makes an implementation that takes part."""
+
+
 class Given(Enum):
     """What a setting may have to be instead of equal to a value."""
 
@@ -133,11 +137,11 @@ class ConditionReport:
 
     conditions: tuple[Condition, ...]
     bindings: tuple[Binding, ...]
-    factories: Mapping[str, Mapping[str, Factory]]
+    factories: Mapping[str, Mapping[str, Maker]]
     closers: tuple[Callable[[], Awaitable[None] | None], ...]
     wrapping: Mapping[str, Sequence[Callable[[Settings, Any], Any]]] = field(default_factory=dict[str, Any])
 
-    def factory(self, plug_point: str, name: str, *, key: str) -> Factory:
+    def factory(self, plug_point: str, name: str, *, key: str) -> Maker:
         """The factory of `name`; `key` is the setting that asks for it, named in the `ConfigurationError`."""
         known = self.factories.get(plug_point, {})
         try:
@@ -337,7 +341,7 @@ def _as_text(value: Any) -> str:
 
 def _report(conditions: tuple[Condition, ...], chosen: list[_Candidate]) -> ConditionReport:
     bindings: list[Binding] = []
-    factories: dict[str, dict[str, Factory]] = {plug_point: {} for plug_point in PLUG_POINTS}
+    factories: dict[str, dict[str, Maker]] = {plug_point: {} for plug_point in PLUG_POINTS}
     winners = _winners(chosen)
     for candidate in chosen:
         for plug_point, name, factory in _provided(candidate.plugin):
@@ -396,7 +400,7 @@ def _provided(plugin: Plugin) -> Iterator[tuple[str, str, Factory | str]]:
             yield plug_point, canonical_name(name), factory
 
 
-def _guarded(factory: Factory | str, candidate: _Candidate, plug_point: str, name: str) -> Factory:
+def _guarded(factory: Factory | str, candidate: _Candidate, plug_point: str, name: str) -> Maker:
     """The factory, imported when it is called, with what is wrong with it or with its part named after the plug-in."""
     return lambda settings: _made(factory, candidate, plug_point, name, settings)
 

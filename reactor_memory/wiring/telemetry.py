@@ -179,10 +179,16 @@ class ObservedExtractor(Extractor):
         self._telemetry = telemetry
 
     async def extract(
-        self, session_id: str, messages: Sequence[Message], known: Known = NOTHING_KNOWN, *, failures: int = 0
+        self,
+        session_id: str,
+        messages: Sequence[Message],
+        known: Known = NOTHING_KNOWN,
+        *,
+        failures: int = 0,
+        is_anew: bool = False,
     ) -> Extracted:
         with self._telemetry.operation("summarize", session_id) as span:
-            extracted = await super().extract(session_id, messages, known, failures=failures)
+            extracted = await super().extract(session_id, messages, known, failures=failures, is_anew=is_anew)
             usage = extracted.extraction.usage
             span.set_attribute("gen_ai.memory.summarizer", extracted.summarizer)
             span.set_attribute("gen_ai.memory.messages", len(messages))

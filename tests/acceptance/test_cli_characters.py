@@ -52,7 +52,7 @@ PRINTED = {
 
 ELSEWHERE = {"demo", "eval", "chat", "import", "copy", "bench"}
 """Tried below, or by the same way out."""
-SERVING = {"serve", "studio", "mcp", "worker"}
+SERVING = {"serve", "chat-server", "studio", "mcp", "worker"}
 
 
 @pytest.fixture

@@ -126,3 +126,9 @@ def test_what_parts_answered_is_shown(doctor: Doctor) -> None:
     shown = dict(doctor("summarizer", part, SUMMARIZER, "--deep").json["database"])
     assert shown["tried: summarizer"] == "0 facts and 6 characters of narrative in two sentences"
     assert shown["tried: token_counter"].endswith(" tokens in a word")
+
+
+def test_a_part_that_the_chat_server_selects_is_listed(doctor: Doctor) -> None:
+    found = doctor("chat_agent", Uncounting(), {})
+    assert found.code == 0
+    assert "chat_server.agent (default) names another" in found.out

@@ -45,6 +45,7 @@ COMMANDS = (
     "keys",
     "mcp",
     "serve",
+    "chat-server",
     "studio",
     "doctor",
 )
@@ -70,6 +71,7 @@ UNCOMMON = {
     "bench": ("--store", "--json"),
     "copy": ("FROM_URL TO_URL", "--user ID", "--json"),
     "chat": ("--store URL", "--user ID"),
+    "chat-server": ("--store URL", "--user ID", "--dev"),
     "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
     "serve": ("--store URL", "--user ID", "--dev"),

@@ -90,8 +90,8 @@ async def test_a_later_one_stands_until_another_takes_its_place(url: str, strate
         await talked(memory, head=())
         context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
         assert ruled(context) == [INSTRUCTIONS[0], "Answer in German again."]
-        reason = "remembered" if strategy == "auto" else "superseded"  # memory quotes it
-        assert (context.report.why(8).reason, context.report.superseded) == (reason, (8,))
+        assert (context.report.why(8).reason, context.report.superseded) == ("superseded", (8,))
+        assert not [message for message in context.messages if RULING in message.content]
         for session_id, left in ((fork.session_id, [INSTRUCTIONS[0], RULING]), (early.session_id, [INSTRUCTIONS[0]])):
             assert ruled(checked(memory, await memory.load_history(session_id, budget=300, message="Well?"))) == left
 
@@ -105,7 +105,8 @@ async def test_of_each_name_the_newest_stands(url: str) -> None:
         await talked(memory, head=())
         context = checked(memory, await memory.load_history("s", budget=300, message="Well?"))
         assert ruled(context) == ["Be kind.", "We open at 8."]
-        assert [context.report.why(seq).reason for seq in (3, 4, 5, 6)] == ["remembered"] * 2 + ["protected"] * 2
+        assert [context.report.why(seq).reason for seq in (3, 4, 5, 6)] == ["superseded"] * 2 + ["protected"] * 2
+        assert not [each for each in context.messages if "Be brief." in each.content or "at 9" in each.content]
 
 
 async def test_a_ruling_that_was_withdrawn_or_erased_stands_no_more(url: str) -> None:

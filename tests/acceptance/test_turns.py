@@ -323,7 +323,8 @@ WITH_A_FRAMEWORK = {"langchain_agent.py", "langgraph_store.py", "mcp_client.py",
 
 
 @pytest.mark.parametrize(
-    "name", sorted({path.name for path in EXAMPLES.glob("*.py")} - WITH_A_FRAMEWORK - {"service_agent.py"})
+    "name",
+    sorted({path.name for path in EXAMPLES.glob("*.py")} - WITH_A_FRAMEWORK - {"chat_server.py", "service_agent.py"}),
 )
 def test_the_examples_run_offline(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

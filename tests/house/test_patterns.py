@@ -22,6 +22,9 @@ BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
     ],
     ("reactor_memory.features.facts.verification.claim_words", "_anywhere"): [("search", "不|没有|只有")],
     ("reactor_memory.features.facts.verification.claim_words", "_compiled"): [("fullmatch", f".*{_LONG_LITERAL}")],
+    ("reactor_memory.features.facts.verification.derived_proof", "_stands"): [
+        ("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")
+    ],
     ("reactor_memory.text.analyzer", "_between_function_words"): [("search", "という|から|だ|と")],
     ("reactor_memory.text.languages", ""): [],  # constants in a table
 }

@@ -113,7 +113,15 @@ class Way(NamedTuple):
 WAYS: dict[str, Way] = {}
 
 AS_SAID = frozenset(
-    {"context: window", "studio context: window", "log", "archived log", "message search", "chat memory: originals"}
+    {
+        "context: window",
+        "studio context: window",
+        "studio context: current",
+        "log",
+        "archived log",
+        "message search",
+        "chat memory: originals",
+    }
 )
 """Messages stay as they were said."""
 
@@ -137,7 +145,13 @@ OF_STATEMENTS = (
     AS_SAID
     | AS_SEEN
     | ON_REQUEST
-    | {"chat memory: full", "chat memory: effective", "studio: messages", "studio context: window"}
+    | {
+        "chat memory: full",
+        "chat memory: effective",
+        "studio: messages",
+        "studio context: window",
+        "studio context: current",
+    }
 )
 
 
@@ -207,7 +221,7 @@ async def fork(scene: Scene) -> None:
 @way(
     "keep it to oneself",
     AS_SEEN
-    | {"log", "archived log", "message search", "studio: messages", "studio context: window"}
+    | {"log", "archived log", "message search", "studio: messages", "studio context: window", "studio context: current"}
     | {"chat memory: originals", "chat memory: full", "chat memory: effective"},
     is_kept=True,
 )

@@ -22,7 +22,7 @@ from unittest.mock import patch
 
 import anyio
 
-from reactor_memory.database import deadlines, sqlite, sqlite_transactions
+from reactor_memory.database import deadlines, inline_reads, sqlite, sqlite_transactions
 from reactor_memory.database.sqlite_thread import Connect, SqliteThread
 
 T = TypeVar("T")
@@ -232,7 +232,7 @@ def seeded(loop: SeededLoop) -> Iterator[None]:
     kind = type("_Connection", (_Connection,), {"loop": loop})
     with (
         patch.object(deadlines, "monotonic", monotonic),
-        patch.object(sqlite, "monotonic", monotonic),
+        patch.object(inline_reads, "monotonic", monotonic),
         patch.object(sqlite_transactions, "monotonic", monotonic),
         patch.object(sqlite_transactions.time, "sleep", sleep),
         patch.object(sqlite_transactions, "_VM_STEPS", 2_000),

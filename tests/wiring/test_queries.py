@@ -86,6 +86,9 @@ class TestEveryStatement:
             "$[2]",
             "$[3]",
             "$[4]",
+            "^turn ([0-9]{1,18}) after [0-9]{1,18}$",
+            *"rpvmf",
+            "public",
             "HISTORY",
             "MEMORY",
             "SUMMARY",
@@ -267,4 +270,6 @@ def _sample(column: str, place: int) -> object:
     if column in {"role", "visibility"}:
         return "tool" if column == "role" else "agent"
     is_json = column in {"path", "parts", "tool_calls", "metadata", "stale_ranges", "fact_lines"}
-    return None if is_json or column in {"truncated", "parked"} else column
+    return (
+        None if is_json or column in {"truncated", "parked"} else f"[{column}" if column.endswith("_json") else column
+    )

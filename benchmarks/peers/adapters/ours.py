@@ -84,9 +84,14 @@ class ReactorMemory:
         return message.content
 
 
+def _take_last(messages: int) -> dict[str, Any]:
+    history = {"strategy": "take_last", "max_conversation_turns": messages // 2}
+    return {"summary": {"enabled": False}, "history": history}
+
+
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "take_last 20": {"summary": {"enabled": False}, "history": {"max_conversation_turns": 10}},
-    "take_last 200": {"summary": {"enabled": False}, "history": {"max_conversation_turns": 100}},
+    "take_last 20": _take_last(20),
+    "take_last 200": _take_last(200),
     "hierarchical": {"summary": {"enabled": True}},
 }
 

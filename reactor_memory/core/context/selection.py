@@ -103,7 +103,7 @@ class _Borders:
         self._messages = messages
         self._is_in_order = _is_in_log_order(messages)
         self._units: set[int] | None = None
-        self._in_turns = set() if self._is_in_order else parted(map(self._run, _turns(messages)))
+        self._in_turns: set[int] = set() if self._is_in_order else parted(map(self._run, _turns(messages)))
 
     def _run(self, run: range) -> Sequence[Message]:
         return self._messages[run.start : run.stop]

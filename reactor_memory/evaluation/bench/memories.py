@@ -41,7 +41,7 @@ class Memories(Value, frozen=True, kw_only=True):
 
 def take_last_settings(settings_of: SettingsOf, *, messages: int = 20) -> Settings:
     return settings_of(
-        summary={"enabled": False}, history={"strategy": "auto", "max_conversation_turns": messages // 2}
+        summary={"enabled": False}, history={"strategy": "take_last", "max_conversation_turns": messages // 2}
     )
 
 

@@ -21,9 +21,6 @@ UNSAID_SHARE = 0.35
 LONGEST_LINE = 256
 """Tokens. Where memory leaves more, what it does not tell waits for no room."""
 
-LEAST_BUDGET = 256
-"""With fewer tokens free, the header of memory weighs: what its first line will need is not given away before."""
-
 BATCH_SHARE = 0.4
 MOST_OF_WINDOW = 0.6
 """When the window moves, so much of the budget, and no more than so much of the room of the window, is left free for
@@ -96,12 +93,11 @@ def window_beside(request: PlanRequest, layout: Layout, start: int, *, anew: boo
 
 
 def _spare(request: PlanRequest, layout: Layout) -> int:
-    """What is left of the room of memory because the next line does not fit, also if it is a long one. Where no line
-    fits at all, that is so in a large budget only.
+    """What is left of the room of memory because the next line does not fit, also if it is a long one, or the first
+    one with the header of memory.
     """
     spare = memory_room(request) - layout.memory_tokens if layout.left_out else 0
-    has_memory = layout.memory_tokens or tokens_free(request) >= LEAST_BUDGET
-    return spare if 0 < spare <= LONGEST_LINE and has_memory else 0
+    return spare if 0 < spare <= LONGEST_LINE else 0
 
 
 def _without_overhead(request: PlanRequest, message: Message) -> int:

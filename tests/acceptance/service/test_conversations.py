@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 CONVERSATIONS = "/v1/user/conversations"
 FIELDS = {
     "id", "title", "ownerUserId", "createdAt", "updatedAt", "lastMessagePreview", "accessLevel", "metadata",
-    "agentName", "forkedAtConversationId", "forkedAtMessageId", "vectorizedAt",
+    "agentName", "forkedAtConversationId", "forkedAtMessageId", "vectorizedAt", "conversationGroupId",
 }  # fmt: skip
 UNKNOWN = "0190a000-0000-7000-8000-000000000000"
 
@@ -29,7 +29,7 @@ async def test_a_new_conversation_belongs_to_its_user(alice: User, metadata: dic
     assert answer.body["lastMessagePreview"] is None
 
 
-async def test_a_conversation_tells_no_group(alice: User) -> None:
+async def test_a_conversation_has_these_fields(alice: User) -> None:
     conversation = await alice.begins("Plans")
     answer = await alice.get(f"{CONVERSATIONS}/{conversation['id']}")
     assert (answer.status, answer.body) == (200, conversation)

@@ -32,14 +32,16 @@ def test_a_load_has_no_query_for_pins() -> None:
         (((*SESSION, *PIN, "user", 0), (*SESSION, *PIN, "user", 0)), 2),
     ):
         names, rows = run(log.read_context(query), *session_rows)
-        assert names == ["session_with_pins", "layout", "summary_head", "messages_newest_first"]
+        assert names[:3] == ["session_with_pins", "layout", "summary_head"]
+        assert all(name.startswith("messages_newest_first") for name in names[3:])
         assert len(rows.pins) == pins
 
 
 def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5)
     names, _ = run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0))
-    assert names == ["session_with_pins", "messages_newest_first"]
+    assert names[0] == "session_with_pins"
+    assert all(name.startswith("messages_newest_first") for name in names[1:])
 
 
 def test_every_load_of_postgres_has_the_pins_in_its_statement() -> None:

@@ -158,7 +158,7 @@ def _kept_longer(each: _Entry, known: Container[_Key]) -> _Entry:
     """A line that is shown, worth more: it stays unless others say much more."""
     if each.key not in known:
         return each
-    tail = each.tail and replace(each.tail, value=STAYS * each.tail.value)
+    tail = replace(each.tail, value=STAYS * each.tail.value) if each.tail else None
     return _Entry(each.heading, replace(each.head, value=STAYS * each.head.value), tail)
 
 

@@ -22,7 +22,10 @@ from reactor_memory.models import Message
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.spans import sentences
 
-_DETAIL = re.compile(r"[^\s,;:!?()\[\]{}\"'“”„«»]*[\d/\\@_~=#][^\s,;!?()\[\]{}\"'“”„«»]*|\w+\.\w{1,8}\b")
+_DETAIL = re.compile(
+    r"(?<![^\s,;:!?()\[\]{}\"'“”„«»])[^\s,;:!?()\[\]{}\"'“”„«»\d/\\@_~=#]*+[\d/\\@_~=#][^\s,;!?()\[\]{}\"'“”„«»]*+"
+    r"|(?<!\w)\w++\.\w{1,8}\b"
+)
 """A word with a digit or a sign of paths, addresses and code, and the name of a file."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")

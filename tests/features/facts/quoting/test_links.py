@@ -138,7 +138,7 @@ def test_links_are_drawn_from_what_is_kept() -> None:
         "Кто реже всех был в финале?",
     ],
 )
-def test_what_was_called_for_an_answer_is_worth_less_beside_it(question: str) -> None:
+def test_what_was_called_for_an_answer_is_worth_less(question: str) -> None:
     def worth(said: str, about: str) -> float:
         log = (
             user(said),
