@@ -17,7 +17,7 @@ import argparse
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 from importlib import resources
@@ -41,6 +41,12 @@ USER, REMEMBERED, PLAIN, APPENDED = "bench", "remembered", "plain", "appended"
 BUDGET, BATCH, CHARACTERS, CROWD = 4_000, 1_000, 200, 32
 CROWD_CALLS = 6
 """Turns of each session in a block of 32 sessions."""
+
+NEWEST: Mapping[str, Any] = {
+    "summary": {"enabled": False},
+    "history": {"strategy": "take_last", "max_conversation_turns": 10},
+}
+"""Loads of the newest 20 messages."""
 
 Call: TypeAlias = Callable[[], Awaitable[object]]
 
@@ -97,10 +103,9 @@ async def opened_works(file: Path) -> AsyncGenerator[list[Work]]:
 
 
 async def loads(file: Path) -> AsyncGenerator[list[Work]]:
-    newest: dict[str, Any] = {"summary": {"enabled": False}}
     async with (
-        open_memory(settings(file, **newest)) as ours,
-        open_memory(settings(file, inline="never", **newest)) as threaded,
+        open_memory(settings(file, **NEWEST)) as ours,
+        open_memory(settings(file, inline="never", **NEWEST)) as threaded,
         aiosqlite.connect(file, isolation_level=None) as bare,
     ):
         key = (PLAIN, PLAIN)
@@ -178,7 +183,7 @@ async def appends(file: Path) -> AsyncGenerator[list[Work]]:
 async def crowds(file: Path) -> AsyncGenerator[list[Work]]:
     """32 sessions at once, each a load of 20 and an append, again and again. The bare driver commits together, too."""
     async with (
-        open_memory(settings(file, summary={"enabled": False})) as memory,
+        open_memory(settings(file, **NEWEST)) as memory,
         aiosqlite.connect(file, isolation_level=None, timeout=60) as writer,
         aiosqlite.connect(file, isolation_level=None) as reading,
     ):

@@ -9,12 +9,21 @@ import pty
 import shutil
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
+from msgspec.structs import replace
 
+from reactor_memory import Message
+from reactor_memory.models.ledger import Extraction
+from reactor_memory.testing import ScriptedSummarizer
+from tests.acceptance import scenes
 from tests.acceptance.conftest import CHECKOUT, Finished, Run, rich_messages, small_talk, write_sessions
+from tests.acceptance.scenes import USER, agent_memory, extract, save
 
 SAMPLE = CHECKOUT / "reactor_memory" / "data" / "orders.jsonl.gz"
 ORDERS = "tm4-00-000"
@@ -337,20 +346,37 @@ def test_facts_are_shown_with_their_source_and_as_of_message(run: Run, orders: N
     assert len(shown) > len(then)
 
 
+SAID, MEANT = "Yeah I'd like a macchiato please.", "Yeah I'd like a flat white please."
+"""What a person corrects."""
+
+
+def corrected(run: Run) -> dict[str, Any]:
+    said = next(fact for fact in run("facts", ORDERS, "--json").json if fact["value"] == SAID)
+    return run("correct", ORDERS, MEANT, "--fact", *name_of(said), "--json").json
+
+
+def name_of(fact: dict[str, Any]) -> tuple[str, str]:
+    return fact["anchor"], fact["key"]
+
+
 def test_facts_are_shown_with_their_words_and_what_replaced_them(run: Run, orders: None) -> None:
+    extracted = run("facts", ORDERS, "--json").json
+    assert run("facts", ORDERS, "--all", "--json").json == extracted  # each quotation has a name of its own
+    assert all(fact["value"].casefold() in fact["quote"].casefold() for fact in extracted if fact["verified"])
+    fixed = corrected(run)
     found = run("facts", ORDERS, "--all", "--json").json
     holding = run("facts", ORDERS, "--json").json
     assert all(fact["successor"] is None for fact in holding)
-    assert len(holding) < len(found)
-    assert all(fact["value"].casefold() in fact["quote"].casefold() for fact in found if fact["verified"])
-    replaced = next(fact for fact in found if fact["successor"])
-    assert replaced["successor"]["source_seq"] >= replaced["source_seq"]
-    assert replaced["successor"]["key"] == replaced["key"]
-    assert "(replaced" in run("facts", ORDERS, "--all").out
+    assert len(holding) < len(found) == len(extracted) + 1
+    (replaced,) = [fact for fact in found if fact["successor"] and name_of(fact) == name_of(fixed)]
+    assert (replaced["value"], replaced["quote"], replaced["successor"]) == (SAID, SAID, fixed)
+    assert [fact["value"] for fact in holding if name_of(fact) == name_of(fixed)] == [MEANT]
+    assert "(replaced by a" in run("facts", ORDERS, "--all").out
     assert "(replaced" not in run("facts", ORDERS).out
 
 
 def test_why_answers_for_every_message_fact_and_line(run: Run, orders: None) -> None:
+    corrected(run)
     value = run("context", ORDERS, "--why", "--json").json
     assert [fate["seq"] for fate in value["messages"]] == list(range(1, 537))
     assert len(value["facts"]) == len(run("facts", ORDERS, "--all", "--json").json)
@@ -362,9 +388,26 @@ def test_why_answers_for_every_message_fact_and_line(run: Run, orders: None) -> 
     assert (shown.code, shown.err) == (0, "")
     for words in ("in memory", "a later fact holds in its place", "lines of memory", "lines of facts needed rank"):
         assert words in shown.out
-    untold = [line for line in value["lines"] if line["part"] == "narrative" and line["reason"] == "over_budget"]
-    assert shown.out.count("no room beside all facts") == len(untold) > 0
     assert max(map(len, shown.out.splitlines())) <= 100
+
+
+def test_why_answers_for_lines_of_narrative_without_room(run: Run, folder: Path) -> None:
+    def told(messages: Sequence[Message]) -> Extraction:
+        found = extract(messages)
+        story = f"The customer went through a list and told the number {found.facts[0].value} among others."
+        return replace(found, narrative=story)
+
+    async def remember() -> None:
+        async with agent_memory(ScriptedSummarizer(default=told), f"sqlite:///{folder / STORE}") as memory:
+            await save(memory, "s", scenes.talk(120))
+            await memory.summarize("s", user_id=USER)
+
+    anyio.run(remember)
+    asked = ("context", "s", "--budget", 400, "--why")
+    lines = [line for line in run(*asked, "--json").json["lines"] if line["part"] == "narrative"]
+    untold = [line for line in lines if line["reason"] == "over_budget"]
+    assert len(untold) > 0
+    assert run(*asked).out.count("no room beside all facts") == len(untold)
 
 
 def test_why_answers_for_one_message_or_fact(run: Run, orders: None) -> None:

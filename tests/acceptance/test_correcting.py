@@ -149,12 +149,29 @@ async def test_one_retraction_silences_narrative_and_recall(word: str, said: str
         assert {"working set", "recall"} <= {*await told_of(memory, word)}
 
 
-async def test_other_statements_of_the_message_stay() -> None:
-    async with offline_memory("My phone number is 555-0199. My daughter is called Nora Brook.", "Fine.") as memory:
+ASIDE = "And then there is the other thing, which is long to tell. " * 4
+"""A message with it is too long to be one quotation."""
+
+
+@pytest.mark.parametrize("between", ["\n", f" {ASIDE}"])
+async def test_other_statements_of_the_message_stay(between: str) -> None:
+    said = f"My phone number is 555-0199.{between}My daughter is called Nora Brook."
+    async with offline_memory(said, "Fine.") as memory:
         (fact,) = [each for each in await memory.facts.list("s", user_id=USER) if "555-0199" in each.value]
         await memory.facts.retract("s", fact=(fact.anchor, fact.key), user_id=USER)
         assert await told_of(memory, "555-0199") == []
         assert "facts" in await told_of(memory, "Nora")
+
+
+async def test_a_short_message_is_one_quotation_and_goes_whole() -> None:
+    said = "My phone number is 555-0199. My daughter is called Nora Brook."
+    async with offline_memory(said, "Fine.") as memory:
+        (fact,) = [each for each in await memory.facts.list("s", user_id=USER) if "555-0199" in each.value]
+        assert fact.value == said
+        assert "facts" in await told_of(memory, "Nora")
+        await memory.facts.retract("s", fact=(fact.anchor, fact.key), user_id=USER)
+        assert await told_of(memory, "555-0199") == await told_of(memory, "Nora") == []
+        assert said in str(await memory.read_messages("s", user_id=USER))
 
 
 def extract_changes(messages: Sequence[Message]) -> Extraction:

@@ -197,10 +197,13 @@ async def test_only_the_budget_limits_take_last_and_nothing_full_context(
     assert (whole.budget, whole.survival, whole.violations) == (None, 1, 0)
 
 
-async def test_a_summarizer_that_fails_shows(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("reason", "is_behind"), [("unavailable", True), ("refused", False)])
+async def test_a_summarizer_that_fails_shows_unless_another_reads(
+    tmp_path: Path, reason: str, *, is_behind: bool
+) -> None:
     class Failing(ExtractiveSummarizer):
         async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
-            raise SummarizationError("refused", "does not want to", retryable=False)
+            raise SummarizationError(reason, "does not want to", retryable=False)
 
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(Failing()))
@@ -209,7 +212,7 @@ async def test_a_summarizer_that_fails_shows(tmp_path: Path) -> None:
     settings = Settings(store={"url": f"sqlite:///{tmp_path}/eval.db"}, **STRATEGIES["hierarchical"])
     async with open_container(settings, configure=configure) as container:
         (outcome,) = await replay_sessions(container, [SESSION], [200], "off")
-    assert outcome.behind > 0
+    assert (outcome.behind > 0) is is_behind
     assert outcome.violations == 0
 
 

@@ -229,7 +229,7 @@ def held(
     forms = [excerpts.get(message.seq or 0) for message in messages[:end]]
     too_long = [index for index, form in enumerate(forms) if form and not form.tokens]
     if too_long:
-        unfit: dict[int, LeftOut] = {index: "too_long" for index in too_long}
+        unfit: dict[int, LeftOut] = dict.fromkeys(too_long, "too_long")
         orphans = unfit | orphans
         kept = [index for index in range(end) if index not in orphans]
         # a call may have got its result, or both may have been read, after the others were left out

@@ -348,6 +348,7 @@ def test_nothing_leaves_the_window_before_the_budget_is_full() -> None:
     st.integers(0, 500),
 )
 @example(count=30, budget=219, more=1, current=22)
+@example(count=30, budget=50, more=103, current=0)
 def test_for_one_state_a_larger_budget_never_loses_an_item(count: int, budget: int, more: int, current: int) -> None:
     """What a smaller context shows, a larger one shows too: as a line or in its window."""
     summary = summary_of(count)
