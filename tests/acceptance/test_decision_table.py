@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -202,8 +202,11 @@ async def test_an_empty_summary_falls_back_to_take_last(url: str) -> None:
 
 
 async def test_only_facts_or_only_a_narrative_make_one_block(url: str) -> None:
+    def facts_only(messages: Sequence[Message]) -> Extraction:
+        return Extraction(facts=extract(messages).facts)
+
     for session_id, answer, header in (
-        ("facts", lambda messages: Extraction(facts=extract(messages).facts), "Conversation Facts:"),
+        ("facts", facts_only, "Conversation Facts:"),
         ("narrative", Extraction(narrative="The customer was calm."), "Conversation Summary:"),
     ):
         summarizer = scripted().then(*[answer] * 3)
@@ -341,15 +344,19 @@ async def test_explicit_query_brings_back_what_budget_cut_from_short_session(url
     assert context.report.total_tokens <= 150
 
 
+def call_of(name: str, *values: object, **named: object) -> Callable[[Any], Awaitable[object]]:
+    return lambda memory: getattr(memory, name)(*values, **named)
+
+
 @pytest.mark.parametrize(
     ("call", "field"),
     [
-        (lambda memory: memory.read_messages("s", after=-1), "after"),
-        (lambda memory: memory.read_messages("s", until=2**70), "until"),
-        (lambda memory: memory.read_messages("s", last=0), "last"),
-        (lambda memory: memory.fork("s", at_seq="three"), "at_seq"),
-        (lambda memory: memory.withdraw("s", seq=2**64), "seq"),
-        (lambda memory: memory.list_sessions(limit=0), "limit"),
+        (call_of("read_messages", "s", after=-1), "after"),
+        (call_of("read_messages", "s", until=2**70), "until"),
+        (call_of("read_messages", "s", last=0), "last"),
+        (call_of("fork", "s", at_seq="three"), "at_seq"),
+        (call_of("withdraw", "s", seq=2**64), "seq"),
+        (call_of("list_sessions", limit=0), "limit"),
     ],
 )
 async def test_positions_that_no_store_could_hold_are_named(

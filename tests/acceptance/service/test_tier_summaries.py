@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_each_has_its_level_count_range_and_time(tmp_path: Path) -> None:
     tiers = {"recent_count": 4, "condensed_count": 4, "auto_threshold": 8}
-    sections = {"history": {"strategy": "progressive"}, "tiers": tiers}
+    sections: dict[str, Any] = {"history": {"strategy": "progressive"}, "tiers": tiers}
     async with (
         listening_service(tmp_path, **sections) as service,
         httpx2.AsyncClient(base_url=service.address, timeout=60) as client,
