@@ -84,7 +84,8 @@ async def test_number_of_turns_that_somebody_named_holds() -> None:
 @pytest.mark.parametrize("made", [0, 1, 3])
 async def test_summaries_that_failed_on_the_way_leave_no_gap(strategy: str, made: int) -> None:
     async with open_memory(settings(strategy)) as memory:
-        memory.container.summarizer.override(Failing(memory.container.summarizer(), made))
+        failing = Failing(memory.container.summarizer(), made)
+        memory.container.summarizer.override(failing)  # pyright: ignore[reportUnknownMemberType]
         found = await shown(memory, 200)
         covered = (await memory.load_history("s")).report.covered_seq
         assert found == list(range(covered + 1, 201))
@@ -108,5 +109,5 @@ async def test_a_forced_count_holds_beside_a_budget() -> None:
 
 async def test_without_any_summary_the_window_grows_by_tokens() -> None:
     async with open_memory(settings("hierarchical", background={"enabled": False})) as memory:
-        memory.container.summarizer.override(Unreachable())
+        memory.container.summarizer.override(Unreachable())  # pyright: ignore[reportUnknownMemberType]
         assert len(await shown(memory, 200)) > 150

@@ -23,6 +23,8 @@ from tests.scenes.supabase import AUTH
 
 pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 
+connect: Any = asyncpg.connect  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
 ANN, BOB = "00000000-0000-4000-8000-0000000000aa", "00000000-0000-4000-8000-0000000000bb"
 SESSION = "00000000-0000-4000-8000-000000000007"
 SHOWN = ("user_agent_active_sessions", "agent_long_term_memory", "chat_message_history")
@@ -57,7 +59,7 @@ async def store(dsn: str) -> AsyncIterator[SqlStore]:
 
 
 async def run(dsn: str, *statements: str) -> None:
-    connection: Any = await asyncpg.connect(dsn)
+    connection = await connect(dsn)
     try:
         for statement in statements:
             await connection.execute(statement)
@@ -68,7 +70,7 @@ async def run(dsn: str, *statements: str) -> None:
 @asynccontextmanager
 async def asking(dsn: str, user_id: str | None, role: str = "authenticated") -> AsyncGenerator[Any]:
     """As PostgREST asks for a request: the role and the claims of its token hold for a transaction."""
-    connection: Any = await asyncpg.connect(dsn)
+    connection = await connect(dsn)
     try:
         async with connection.transaction():
             await connection.execute(f"SET LOCAL ROLE {role}")
@@ -107,7 +109,7 @@ async def relations(store: SqlStore, dsn: str) -> list[str]:
     )
     await store.database.write(make_supabase_tables)
     await run(dsn, *(f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in ("entries", "active_sessions")))
-    connection: Any = await asyncpg.connect(dsn)
+    connection = await connect(dsn)
     found = [row[0] for row in await connection.fetch(RELATIONS)]
     for relation in set(found) - {"reactor_memory_revision"}:
         assert await connection.fetchval(f"SELECT count(*) FROM {relation}") == 2, relation
@@ -144,7 +146,7 @@ async def test_settings_of_the_store_open_nothing(dsn: str, relations: list[str]
 
 async def test_nobody_changes_a_row_of_another(dsn: str, relations: list[str]) -> None:
     everything = sorted(set(relations) - {"reactor_memory_revision"})
-    connection: Any = await asyncpg.connect(dsn)
+    connection = await connect(dsn)
     columns = {each: list((await connection.fetch(f"SELECT * FROM {each}"))[0].keys()) for each in everything}
     for user_id, role in WHO[:1] + WHO[2:]:
         for verb in ("UPDATE", "DELETE"):
@@ -271,7 +273,7 @@ class TestMessages:
     async def test_session_is_found_by_the_key(self, store: SqlStore, dsn: str) -> None:
         """A condition on the session reaches the key of the table, which begins with the group."""
         assert store.database.engine == "postgresql"
-        connection: Any = await asyncpg.connect(dsn)
+        connection = await connect(dsn)
         await connection.execute("SET enable_seqscan = off")
         plan = await connection.fetch(
             "EXPLAIN SELECT message FROM chat_message_history WHERE session_id = 'x' ORDER BY id"
@@ -315,7 +317,7 @@ class TestMessages:
 
 
 async def whole(dsn: str, table: str) -> list[Any]:
-    connection: Any = await asyncpg.connect(dsn)
+    connection = await connect(dsn)
     try:
         return await connection.fetch(f"SELECT * FROM {table} ORDER BY created_at")
     finally:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import subprocess
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from dependency_injector import providers
 
 from reactor_memory.errors import ChatModelError, ConfigurationError
 from reactor_memory.features.sharing import key_operations
-from reactor_memory.features.sharing.principals import Grant
+from reactor_memory.features.sharing.principals import Grant, Operation
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.chat_agents import ChatAgent, agents_of
 from reactor_memory.server.chat_server import chat_routes
@@ -27,6 +27,7 @@ from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from reactor_memory.wiring.service_sections import AuthSettings
 from reactor_memory.wiring.service_settings import ServiceSettings
+from reactor_memory.wiring.settings import Settings
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.doubles.offline_agent import OfflineAgent
 from tests.scenes.stores import memory_database
@@ -53,7 +54,7 @@ async def serving(
 
     def configure(container: ServiceContainer) -> None:
         if store is not None:
-            container.database.override(providers.Object(store))
+            container.database.override(providers.Object(store))  # pyright: ignore[reportUnknownMemberType]
 
     told = {
         "notes": {"enabled": True},
@@ -70,7 +71,7 @@ async def serving(
 
 
 @contextmanager
-def process(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, dict[str, str]]]:
+def process(folder: Path) -> Generator[tuple[subprocess.Popen[str], str, dict[str, str]]]:
     """`reactor-memory chat-server --dev` in a process of its own, its address and the headers of its user."""
     started = [*command()[:-1], "chat-server", "--dev", "--port", "0", "--store", "memory.db", "--user", "ann"]
     with subprocess.Popen(
@@ -97,7 +98,7 @@ async def resolve(client: Client, agent_id: str = "assistant", **more: Any) -> t
 
 
 async def say(client: Client, session_id: str, message: str, **more: Any) -> str:
-    body = {"agent_id": "assistant"} | more
+    body: dict[str, Any] = {"agent_id": "assistant"} | more
     return (await post(client, "/api/chat", message=message, session_id=session_id, **body))["answer"]
 
 
@@ -155,7 +156,7 @@ class TestSessionIds:
     async def test_a_tab_learns_that_its_session_is_no_longer_active(self, tmp_path: Path) -> None:
         async with serving(tmp_path) as client:
             first, _ = await resolve(client)
-            body = {"message": "hello", "session_id": first, "agent_id": "assistant"}
+            body: dict[str, Any] = {"message": "hello", "session_id": first, "agent_id": "assistant"}
             assert (await post(client, "/api/chat", **body))["is_active"] is True
             await post(client, "/api/sessions/new", 201, agent_id="assistant")
             assert (await post(client, "/api/chat", **body))["is_active"] is False
@@ -323,7 +324,11 @@ class TestKeys:
             database, clock = service.container.database(), service.container.clock()
             async with Client(base_url=service.address, timeout=60) as client:
                 body = {"message": "hello", "session_id": "s", "agent_id": "a"}
-                for operations, status in ((("append", "on-behalf-of"), 200), (("read", "on-behalf-of"), 403)):
+                cases: list[tuple[tuple[Operation, ...], int]] = [
+                    (("append", "on-behalf-of"), 200),
+                    (("read", "on-behalf-of"), 403),
+                ]
+                for operations, status in cases:
                     made = new_key("app", Grant(agent_names=("*",), operations=operations), now=clock())
                     await database.write(key_operations.add_api_key, made.key)
                     headers = {"X-API-Key": made.text, "X-On-Behalf-Of": "ann"}
@@ -361,7 +366,7 @@ async def stream(client: Client, session_id: str, message: str) -> list[tuple[st
 
 class TestAgents:
     async def test_any_id_is_an_agent_unless_settings_say(self, tmp_path: Path) -> None:
-        sections = {"chat_server": {"agents": AGENTS}, "chat": {"system": "You help."}}
+        sections: dict[str, Any] = {"chat_server": {"agents": AGENTS}, "chat": {"system": "You help."}}
         async with serving(tmp_path, **sections) as client:
             assert await say(client, "s", "who are you?", agent_id="travel") == "You plan journeys."
             assert await say(client, "t", "who are you?", agent_id="assistant") == "You help."
@@ -376,7 +381,10 @@ class TestAgents:
             assert (await say(client, "s", "hello")).startswith("You said: hello")
 
     async def test_plugin_brings_an_agent_with_tools(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        plugin = Plugin(name="sample", provides={"chat_agent": {"offline": lambda settings: OfflineAgent()}})
+        def offline(settings: Settings) -> OfflineAgent:
+            return OfflineAgent()
+
+        plugin = Plugin(name="sample", provides={"chat_agent": {"offline": offline}})
         monkeypatch.setattr(stores, "discover", lambda: (plugin,))
         sections: dict[str, Any] = {
             "chat_server": {"agents": {"travel": {"agent": "offline"}}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -38,7 +38,7 @@ async def test_each_has_its_level_count_range_and_time(tmp_path: Path) -> None:
 
 async def test_forks_share_the_group_of_their_root() -> None:
     async with running_service("memory://") as service:
-        transport = httpx2.ASGITransport(app=service.app)
+        transport = httpx2.ASGITransport(app=cast("Any", service.app))
         async with httpx2.AsyncClient(
             transport=transport, base_url="http://service", headers=service.user("ann")
         ) as ann:
@@ -50,7 +50,7 @@ async def test_forks_share_the_group_of_their_root() -> None:
 
 async def test_message_posted_by_a_key_alone_is_of_no_user() -> None:
     async with running_service("memory://") as service:
-        transport = httpx2.ASGITransport(app=service.app)
+        transport = httpx2.ASGITransport(app=cast("Any", service.app))
         async with httpx2.AsyncClient(transport=transport, base_url="http://service") as client:
             ann, key = service.user("ann"), {"X-API-Key": await service.key("helper")}
             begun = (await client.post("/v1/user/conversations", json={}, headers=ann)).json()["id"]

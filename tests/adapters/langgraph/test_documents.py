@@ -15,9 +15,9 @@ def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     memories, alone, facts, notes = capsys.readouterr().out.splitlines()
     assert memories == "['likes tea', 'lives in Ulm']"
     assert alone == "{'is': 'German'}"
-    assert "('order_number', 'A-1042', 1)" in facts
+    assert "'My order number is A-1042.', 1)" in facts
     assert notes == "Prefers short answers."
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
-    assert run_example("langgraph_store.py", tmp_path) == "Known: eats vegetarian food only; A-1042\n"
+    assert run_example("langgraph_store.py", tmp_path) == "Known: eats vegetarian food only; My order number is A-1042.\n"

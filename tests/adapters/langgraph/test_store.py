@@ -407,7 +407,7 @@ class TestFacts:
         only = await store.asearch(self.WHERE, filter={"source_seq": {"$lte": 1}}, limit=100)
         assert {fact.value["source_seq"] for fact in only} == {1}
         found = await store.asearch(self.WHERE, query="order number")
-        assert found[0].value["value"] == "A-1042"
+        assert found[0].value["value"] == "My order number is A-1042."
         assert await store.asearch(self.WHERE, query="category") == [], "what a fact is called is not what it says"
         assert all(fact.score for fact in found)
         assert await store.aget(self.WHERE, "none") is None
