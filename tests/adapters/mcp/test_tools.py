@@ -44,7 +44,7 @@ async def test_a_conversation_is_kept_and_remembered(anywhere: Served) -> None:
         summary = await called(client, "memory_summarize", session_id=session)
         assert summary["covered_seq"] >= 10
         facts = await called(client, "memory_list_facts", session_id=session)
-        assert "A-1042" in {fact["value"] for fact in facts["facts"]}
+        assert "My order number is A-1042." in {fact["value"] for fact in facts["facts"]}
         context = await called(client, "memory_get_context", session_id=session, message="And now?", budget=150)
         assert context["tokens"] <= context["budget"] == 150
         assert "A-1042" in json.dumps(context["messages"])

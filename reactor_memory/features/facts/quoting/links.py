@@ -232,8 +232,9 @@ def _follow_ups(
     said: Sequence[Said], times: Counter[str], answered: Mapping[int, Said]
 ) -> Mapping[int, tuple[Said, ...]]:
     """Statements of users with the short ones of the same user that follow: they correct or take back what was said,
-    and say nothing alone.
+    and say nothing alone. What is one of a series corrects nothing.
     """
+    series = Counter(map(_shape, said))
     found: dict[int, tuple[Said, ...]] = {}
     newest: dict[str, Said] = {}
     for each in said:
@@ -244,7 +245,8 @@ def _follow_ups(
         if says_nothing and not takes_back(each.fact.value):
             continue
         is_bare = each.stance == "own" and needs_more(each) and id(each) not in answered
-        if before and is_bare and 0 < each.seq - before.seq <= FOLLOWS:
+        is_follow_up = is_bare and series[_shape(each)] < OFTEN
+        if before and is_follow_up and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each

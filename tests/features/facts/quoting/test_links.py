@@ -39,6 +39,12 @@ def test_a_correction_in_a_word_stands_with_what_it_corrects(said: str, correcti
     assert line == f'"{said}" then "{correction}"'
 
 
+@pytest.mark.parametrize("asked", ["And tell me about river {}.", "And {}?", "Und Gleis {}?", "还有 {} 号", "Y la fila {}."])
+def test_one_of_a_series_corrects_nothing(asked: str) -> None:
+    told = lines(user("My order number is A-1042."), *(user(asked.format(number)) for number in range(11, 31)))
+    assert '"My order number is A-1042."' in told
+
+
 @pytest.mark.parametrize("words", ["I'm vegan.", "Soy celíaco.", "Я левша", "알레르기 있어요", "Ich bin Vegetarier."])
 def test_short_words_that_say_something_stand_alone(words: str) -> None:
     assert f'"{words}"' in lines(user("We are planning a dinner for the whole team."), says("Nice."), user(words))
