@@ -20,4 +20,6 @@ def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 
 def test_the_example_runs(tmp_path: Path) -> None:
-    assert run_example("langgraph_store.py", tmp_path) == "Known: eats vegetarian food only; My order number is A-1042.\n"
+    assert (
+        run_example("langgraph_store.py", tmp_path) == "Known: eats vegetarian food only; My order number is A-1042.\n"
+    )

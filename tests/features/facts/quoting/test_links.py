@@ -39,7 +39,9 @@ def test_a_correction_in_a_word_stands_with_what_it_corrects(said: str, correcti
     assert line == f'"{said}" then "{correction}"'
 
 
-@pytest.mark.parametrize("asked", ["And tell me about river {}.", "And {}?", "Und Gleis {}?", "还有 {} 号", "Y la fila {}."])
+@pytest.mark.parametrize(
+    "asked", ["And tell me about river {}.", "And {}?", "Und Gleis {}?", "还有 {} 号", "Y la fila {}."]
+)
 def test_one_of_a_series_corrects_nothing(asked: str) -> None:
     told = lines(user("My order number is A-1042."), *(user(asked.format(number)) for number in range(11, 31)))
     assert '"My order number is A-1042."' in told
