@@ -251,9 +251,13 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
         begins, after = messages[start].seq or 0, messages[end].seq or 0 if end < last else last_seq + 1
         there = {message.seq or 0 for message in messages} if there is None else there
         # of a turn that ran beside others, the result may stand behind all of them
-        if there.issuperset(range(begins, after if after > begins else last_seq + 1)):
+        if _is_gap_free(there, begins, after if after > begins else last_seq + 1):
             shown[end:end] = interrupted_results(messages[start:end])
     return shown if len(shown) > last else messages
+
+
+def _is_gap_free(there: set[int], begins: int, end: int) -> bool:
+    return there.issuperset(range(begins, end))
 
 
 def may_have_run_at_once(messages: Sequence[Message]) -> bool:
