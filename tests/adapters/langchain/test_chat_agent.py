@@ -17,8 +17,14 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def noting() -> AsyncIterator[Memory]:
-    async with open_memory(Settings(store={"url": "memory://"}, notes={"enabled": True})) as memory:
+def with_notes() -> Settings:
+    """Settings are read from a file: before the loop runs, as a detector of blocking calls demands."""
+    return Settings(store={"url": "memory://"}, notes={"enabled": True})
+
+
+@pytest.fixture
+async def noting(with_notes: Settings) -> AsyncIterator[Memory]:
+    async with open_memory(with_notes) as memory:
         yield memory
 
 
