@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +27,16 @@ WORD = 24
 
 MOST_EXCERPTS = 64
 """So many are remembered: a window without a layout is cut anew, and mostly in the same way, at each load."""
+
+
+class HasTokens(Protocol):
+    """A text as it is cut, and what it takes."""
+
+    @property
+    def tokens(self) -> int: ...
+
+
+Cut = TypeVar("Cut", bound=HasTokens)
 
 _STEPS = 24
 _INSIDE_WORDS = "-._/:@,'’"
@@ -105,12 +116,14 @@ def _longest(message: Message, most: int, count: Count) -> Excerpt | None:
     best = tried(0)
     if best.tokens > most:
         return None
-    return _searched(best, length, whole, most, tried)
+    return longest_cut(best, length, whole, most, tried)
 
 
-def _searched(best: Excerpt, length: int, whole: int, most: int, tried: Callable[[int], Excerpt]) -> Excerpt:
-    """Between no characters and all of them, of which the tokens are known, by proportion and by halves in turn."""
-    low, high, above = 0, length, whole
+def longest_cut(least: Cut, length: int, whole: int, most: int, tried: Callable[[int], Cut]) -> Cut:
+    """The longest cut of at most `most` tokens of what has `whole` tokens in `length` characters, give or take a token:
+    found by proportion and by halves in turn, since to count a text of a megabyte takes a second. `least` shows none.
+    """
+    low, high, above, best = 0, length, whole, least
     for step in range(_STEPS):
         if high - low <= 1 or most - best.tokens <= 1:
             break

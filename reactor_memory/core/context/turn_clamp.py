@@ -6,11 +6,13 @@ Only what the model sees shrinks; the log keeps the originals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import msgspec
 
 from reactor_memory.core.context.current_turn import Count, CountText, CurrentTurn, FittedTurn
+from reactor_memory.core.context.excerpts import longest_cut
 from reactor_memory.models import Message, reasoned_runs
 from reactor_memory.models.turns import is_traffic, units
 from reactor_memory.text.borders import border_after, cut
@@ -20,6 +22,11 @@ _COMFORTABLE = 64
 
 _LONGEST_TOKEN = 8
 """Characters a token, above what prose and code reach: keeps the search in a text of a megabyte short."""
+
+
+class _Clamped(NamedTuple):
+    tokens: int
+    message: Message
 
 
 class TurnClamp:
@@ -93,23 +100,20 @@ class TurnClamp:
             target = max(floors[index], level)
             kept[index], costs[index] = self._messages[index], self._costs[index]
             if costs[index] > target:
-                kept[index] = self._clamp(index, target)
-                costs[index] = self._cost(kept[index])
+                costs[index], kept[index] = self._clamp(index, target)
                 clamped.add(index)
         return FittedTurn(kept, costs, frozenset(clamped))
 
-    def _clamp(self, index: int, target: int) -> Message:
-        """The longest cut of a message that costs at most `target`, found by bisection."""
-        best, low = self._cut_text(index, 0), 0
-        high = min(len(self._messages[index].content) - 1, target * _LONGEST_TOKEN)
-        while low < high:
-            middle = (low + high + 1) // 2
-            candidate = self._cut_text(index, middle)
-            if self._cost(candidate) <= target:
-                best, low = candidate, middle
-            else:
-                high = middle - 1
-        return best
+    def _clamp(self, index: int, target: int) -> _Clamped:
+        """The longest cut of a message that costs at most `target`."""
+        content, whole = self._messages[index].content, self._costs[index]
+        length = min(len(content), target * _LONGEST_TOKEN)
+        least = self._tried(index, 0)
+        return longest_cut(least, length, whole * length // max(1, len(content)), target, partial(self._tried, index))
+
+    def _tried(self, index: int, characters: int) -> _Clamped:
+        message = self._cut_text(index, characters)
+        return _Clamped(self._cost(message), message)
 
     def _cut_text(self, index: int, characters: int) -> Message:
         """A message with `characters` of its text, two thirds of them from its beginning, and the mark."""
