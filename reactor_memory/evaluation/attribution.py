@@ -45,10 +45,13 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 class Part(NamedTuple):
-    """A part of a record: the words of its label, none if it has none, and its text as it is written."""
+    """A part of a record: the words of its label, none if it has none, its text as it is written, and of which of the
+    calls that the line tells of, by number.
+    """
 
     label: Words
     text: str
+    call: int = 0
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -116,7 +119,10 @@ def _parts(text: str, columns: Sequence[str]) -> Iterator[Part]:
     given, _, made = _DETAILS.sub(r"; \1", text).partition(f" {RESULT} ")
     border = columns.index(RESULT) if RESULT in columns else len(columns)
     yield from _aligned(given.split(";"), columns[:border])
-    yield from _aligned(_LATER.sub(";", made).split(";") if made else (), columns[border + 1 :])
+    made, *later = _LATER.split(made) if made else ("",)
+    yield from _aligned(made.split(";") if made else (), columns[border + 1 :])
+    for number, call in enumerate(later, start=1):
+        yield from (part._replace(call=number) for part in _aligned(call.split(";") if call else (), ()))
 
 
 def _aligned(pieces: Sequence[str], columns: Sequence[str]) -> Iterator[Part]:
@@ -165,8 +171,10 @@ def _is_named(part: Part, record: Record, said: Keys = MappingProxyType({})) -> 
 
 
 def _tells_apart(part: Part, other: Part, said: Keys) -> bool:
-    """Whether the label of `part` could not as well be that of `other`, which says something else."""
-    if part.values == other.values:
+    """Whether the label of `part` could not as well be that of `other`, which says something else. What a later call
+    was given stands behind its name.
+    """
+    if part.values == other.values or part.call != other.call:
         return True
     own, others = _keys_of(part, said), _keys_of(other, said)
     if part.label in own and part.label != other.label:

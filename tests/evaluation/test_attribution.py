@@ -184,3 +184,12 @@ def test_labels_that_are_kept_lose_nothing() -> None:
 )
 def test_labels_that_are_dropped_shuffled_or_shortened_lose_points(cheat: Labelling, most: float) -> None:
     assert attributable_share(cheat) <= most
+
+
+def test_what_a_later_call_was_given_stands_behind_its_name() -> None:
+    """One order of two drinks: each argument belongs to the call that it stands behind."""
+    row = "+ latte-23; Milk=Oat -> 56269 then add_item: item=mocha-16; option=Whole; part=7"
+    header = "add_item (item; quantity=1 -> order):"
+    assert told("56269", "mocha-16", header, row)
+    assert told("56269", "7", header, row)
+    assert not told("56269", "mocha-16", header, "+ item=latte-23; item=mocha-16 -> 56269")

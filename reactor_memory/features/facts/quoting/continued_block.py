@@ -73,16 +73,23 @@ def grown_block(offered: Sequence[BlockLine], most: int, before: Layout) -> Quot
     known = {_key(line) for line in before.fact_lines if line.source_seqs}
     entries = [_kept_longer(_as_shown(each, known), known) for each in _entries(offered)]
     floor = best_within(list(_lines(entries)), most).floor
-    begin = _beginning(before.fact_lines, entries, floor, int(OUTDATED * max(0, most - LEAST_ROOM)))
+    outdated, twice = int(OUTDATED * max(0, most - LEAST_ROOM)), int(TWICE * most)
+    grown = _grown(entries, most, before, floor, outdated)
+    if grown.floor > floor:  # what stays though it is outdated, or stands twice, takes the room of what is worth more
+        spared = best_within(list(_lines(entries)), most - outdated).floor
+        grown = _grown(entries, most, before, spared, outdated)
+    return grown if _twice(grown.lines) <= twice else QuotedBlock(list(_arranged((), _best(entries, floor))), floor)
+
+
+def _grown(entries: Sequence[_Entry], most: int, before: Layout, floor: Rank, outdated: int) -> QuotedBlock:
+    """The beginning of the layout before, with so many tokens of lines below the floor, and the best lines behind."""
+    begin = _beginning(before.fact_lines, entries, floor, outdated)
     held = [each for each in entries if each.key in begin]
     others = [each for each in entries if each.key not in begin]
     room = max(0, most - _tokens(_arranged(before.fact_lines, held)))
     floor_behind = best_within(list(_lines(others)), room).floor if others else LOWEST
     shown = _up_to(before.fact_lines, begin)
-    lines = list(_arranged(shown, [*held, *_best(others, floor_behind)]))
-    if _twice(lines) <= TWICE * most:
-        return QuotedBlock(lines, floor_behind)
-    return QuotedBlock(list(_arranged((), _best(entries, floor))), floor)
+    return QuotedBlock(list(_arranged(shown, [*held, *_best(others, floor_behind)])), floor_behind)
 
 
 def _twice(lines: Iterable[BlockLine]) -> int:

@@ -76,6 +76,15 @@ def test_a_line_goes_only_for_one_worth_much_more() -> None:
     assert after(before, [DAY, said(1), said(2), said(3, 1.3)], room) == ["2 May:", '"kite 2"', '"kite 3"']
 
 
+def test_outdated_lines_take_no_room_of_what_is_worth_more() -> None:
+    """The block is full, with lines at its beginning that are worth little by now: a new one that is worth more than
+    they are is shown, whatever else holds.
+    """
+    before = [DAY, *(said(seq, 0.1) for seq in range(1, 5)), *(said(seq, 2.0) for seq in range(5, 100))]
+    room = sum(line.tokens for line in before)
+    assert '"kite 100"' in after(before, [*before, said(100, 1.0, tokens=30)], room)
+
+
 def test_a_few_outdated_lines_may_stay_at_the_beginning() -> None:
     worth = {seq: 2 - seq / 100 for seq in range(1, 100)}
     before = chosen_block([DAY, *(said(*each) for each in worth.items())], ROOM).lines
