@@ -169,12 +169,14 @@ class RunningTurn:
         return bool(self.steps) and is_models(self.steps[-1].message)
 
     def _look(self, message: Message) -> None:
-        """Whether pairs can still be told by which calls are open."""
+        """Whether pairs can still be told by which calls are open, and reasoning led to something."""
+        if is_models(message):
+            return
+        self._are_regular &= not self.steps or not is_bare_reasoning(self.steps[-1].message)
         if message.role == "tool":
             self._are_regular &= is_uncalled(message) or message.tool_call_id in self._open
-        elif not is_models(message):
-            last = self.steps[-1].message if self.steps else message
-            self._are_regular &= message.role in ("user", "system") and not self._open and not is_bare_reasoning(last)
+        else:
+            self._are_regular &= message.role in ("user", "system") and not self._open
 
     @property
     def sound(self) -> int:

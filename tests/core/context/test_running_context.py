@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -22,7 +23,7 @@ from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.memory_tools import READING_TOOL
 from reactor_memory.models.turns import find_orphans
 from reactor_memory.tokens.estimate import EstimateCounter
-from tests.core.context.histories import logs, text, turns
+from tests.core.context.histories import THOUGHT, logs, text, turns
 from tests.proofs.provider_rules import anthropic_problems, gemini_problems, openai_problems, responses_problems
 from tests.scenes.drafts import draft as draft_of
 
@@ -79,6 +80,31 @@ def test_each_step_fits_and_every_provider_takes_it(turn: list[Message], log: tu
         except BudgetExceededError:
             continue
         assert problems(context) == []
+
+
+LOST = Message.assistant(tool_calls=[ToolCall(id="a", name="lost")])
+LATE = Message.tool("late", tool_call_id="a")
+UNCALLED = Message.tool("nobody called", tool_call_id=None)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [LOST, THOUGHT, LATE],
+        [LOST, THOUGHT, THOUGHT, LATE],
+        [THOUGHT, LOST, THOUGHT, LATE, LOST],
+        [THOUGHT, LOST, LATE, THOUGHT, UNCALLED],
+        [THOUGHT, Message.assistant("Well."), LOST, THOUGHT, LATE, THOUGHT, LOST, LATE],
+        [LOST, LATE, THOUGHT, Message.system("from now on")],
+    ],
+)
+@pytest.mark.parametrize("budget", [60, 3_000])
+def test_reasoning_that_led_to_nothing_is_not_shown(steps: list[Message], budget: int) -> None:
+    turn = [Message.user("go"), *(steps * 10)[:40]]
+    contexts = running(draft_of(), budget)
+    for end in range(2, len(turn) + 1):
+        with suppress(BudgetExceededError):
+            assert problems(contexts.of(turn[:end])) == []
 
 
 @often
