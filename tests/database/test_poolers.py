@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,10 @@ import pytest
 
 from reactor_memory import Message, Settings, open_memory
 from reactor_memory.database.postgres import PostgresDatabase
+from reactor_memory.database.postgres_poolers import SERVICE
+from reactor_memory.errors import SessionDeletedError, SessionNotFoundError
+from reactor_memory.models.requests import AppendRequest, ContextQuery
+from reactor_memory.testing import stored_form
 from reactor_memory.wiring.queries import QUERIES
 from tests.scenes.stores import SqlStore
 
@@ -47,13 +51,13 @@ pidfile = {folder}/pgbouncer.pid
 
 MODES = {
     "by transaction": ("transaction", "extra_float_digits"),
-    "that ignores settings": ("transaction", "extra_float_digits,statement_timeout,lock_timeout"),
+    "that ignores settings": ("transaction", f"extra_float_digits,statement_timeout,lock_timeout,{SERVICE}"),
     "by session": ("session", "extra_float_digits"),
 }
 
 
 @contextmanager
-def pooled(dsn: str, folder: Path, mode: str, ignored: str) -> Iterator[str]:
+def pooled(dsn: str, folder: Path, mode: str, ignored: str, *, size: int = 4) -> Iterator[str]:
     """The address of the database behind PgBouncer, which refuses to run as root."""
     parts = urlsplit(dsn)
     host = parse_qs(parts.query).get("host", [parts.hostname or "localhost"])[0]
@@ -69,7 +73,7 @@ def pooled(dsn: str, folder: Path, mode: str, ignored: str) -> Iterator[str]:
         mode=mode,
         ignored=ignored,
         folder=folder,
-        size=4 if mode == "transaction" else 30,
+        size=size if mode == "transaction" else 30,
     )
     (folder / "pgbouncer.ini").write_text(given)
     owner = Path(host).stat().st_uid if host.startswith("/") else os.getuid()
@@ -142,22 +146,97 @@ async def test_two_processes_share_a_pool(pooler: str) -> None:
         await store.close()
 
 
-async def test_a_pooler_that_is_put_between_later_costs_no_call(
-    postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing showed it at the opening: a lost statement does."""
-    with pooled(postgres_dsn, tmp_path, *MODES["that ignores settings"]) as dsn:
+async def nowhere(connection: Any) -> bool:
+    """What shows a pooler at the opening, for one that is put between later."""
+    return False
 
-        async def nowhere(connection: Any) -> bool:
-            return False
 
-        monkeypatch.setattr("reactor_memory.database.postgres.is_pooled", nowhere)
-        databases = [PostgresDatabase(dsn, QUERIES, pool_size=4, timeout_seconds=60) for _ in range(3)]
-        stores = list(map(SqlStore, databases))
-        for store in stores:
-            await store.open()
-        for _ in range(4):
-            await asyncio.gather(*(store.list_sessions(None, limit=5, cursor=None) for store in stores * 10))
-        for store in stores:
-            await store.close()
-        assert any(not database._statement_cache_size for database in databases)
+@pytest.fixture
+def hidden(postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a pooler of two backends that nothing but a lost statement shows."""
+    monkeypatch.setattr("reactor_memory.database.postgres.is_pooled", nowhere)
+    with pooled(postgres_dsn, tmp_path, *MODES["that ignores settings"], size=2) as dsn:
+        yield dsn
+
+
+class Holders:
+    """Two clients of a pool of two backends: who else comes gets the backend that is not held."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._first, self._second = first, second
+
+    async def leave_one(self) -> None:
+        await self._first.execute("BEGIN; SELECT 1")
+
+    async def leave_the_other(self) -> None:
+        await self._second.execute("BEGIN; SELECT 1")
+        await self._first.execute("COMMIT")
+
+    async def leave_both(self) -> None:
+        await self._second.execute("COMMIT")
+
+
+@pytest.fixture
+async def holders(hidden: str) -> AsyncIterator[Holders]:
+    connections = [await asyncpg.connect(hidden, statement_cache_size=0) for _ in range(2)]
+    yield Holders(*connections)
+    for connection in connections:
+        await connection.close()
+
+
+def said(words: str) -> AppendRequest:
+    return AppendRequest(session_id="s", user_id=None, messages=(stored_form(Message.user(words), now=1),), now=1)
+
+
+CALLS: dict[str, Callable[[SqlStore], Awaitable[Any]]] = {
+    "reads": lambda store: store.list_sessions(None, limit=5, cursor=None),
+    "loads": lambda store: store.read_context(ContextQuery(session_id="s", user_id=None, last_count=5)),
+    "appends": lambda store: store.append(said("x")),
+    "writes": lambda store: store.delete("s", None, now=1, purge=False),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_statement_lost_on_the_way_costs_no_call(hidden: str, holders: Holders, call: str) -> None:
+    database = PostgresDatabase(hidden, QUERIES, pool_size=1, timeout_seconds=60)
+    store = SqlStore(database)
+    await holders.leave_one()
+    await store.open()
+    await store.append(said("kept"))
+    with suppress(SessionNotFoundError, SessionDeletedError):
+        await CALLS[call](store)
+    assert database._statement_cache_size, "the pooler lost nothing yet"
+    await holders.leave_the_other()
+    with suppress(SessionNotFoundError, SessionDeletedError):
+        await CALLS[call](store)
+    assert not database._statement_cache_size
+    await holders.leave_both()
+    await store.list_sessions(None, limit=5, cursor=None)
+    await store.close()
+
+
+async def test_a_name_that_another_process_took_costs_no_call(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes number their statements alike."""
+    databases = [PostgresDatabase(hidden, QUERIES, pool_size=1, timeout_seconds=60) for _ in range(2)]
+    first, second = map(SqlStore, databases)
+    begun = asyncpg.connection._uid
+    await first.open()
+    await first.append(said("x"))
+    monkeypatch.setattr(asyncpg.connection, "_uid", begun)
+    await second.open()
+    await second.append(said("y"))
+    assert len(await second.read("s", None)) == 2
+    assert not databases[1]._statement_cache_size
+    for store in (first, second):
+        await store.close()
+
+
+async def test_a_pooler_that_is_put_between_later_costs_no_call(hidden: str) -> None:
+    databases = [PostgresDatabase(hidden, QUERIES, pool_size=4, timeout_seconds=60) for _ in range(3)]
+    stores = list(map(SqlStore, databases))
+    for store in stores:
+        await store.open()
+    for _ in range(4):
+        await asyncio.gather(*(store.list_sessions(None, limit=5, cursor=None) for store in stores * 10))
+    for store in stores:
+        await store.close()
