@@ -22,12 +22,12 @@ MOST_GROWTH = 8
 """Four times the text takes four times as long, and sixteen times if the time is quadratic."""
 QUICK_SECONDS = 0.0007
 """A text of `SIZE` that takes less is no sign: at half a nanosecond a step, quadratic time is more."""
-GROWING = (16, 20, 24, 28, 60, 120, 250, 500, 1_000)
+GROWING = (16, 18, 20, 22, 24, 28, 60, 120, 250, 500, 1_000)
 """Sizes that are tried before, so that exponential time, and that of a high power, is found while it is short."""
 ENDLESS_SECONDS = 0.05
 
 
-_MENTIONED = re.compile(rf"\bimport re\b|\bpattern=|\.(?:{'|'.join(METHODS)})\(")
+_MENTIONED = re.compile(rf"\bimport re\b|\bpattern=|\b_?[A-Z][A-Z_0-9]*\.(?:{'|'.join(METHODS)})\(")
 
 
 class Use(NamedTuple):
@@ -194,12 +194,15 @@ def slow_texts(use: Use, texts: Iterable[NearMatch]) -> Iterator[Slow]:
 
 def _growth(use: Use, text: NearMatch) -> float:
     """By processor time."""
-    if any(seconds_of(use, text, size) > ENDLESS_SECONDS for size in (*GROWING, SIZE)):
-        return float("inf")
-    if seconds_of(use, text, SIZE) < QUICK_SECONDS:
+    seconds = 0.0
+    for size in (*GROWING, SIZE):
+        if (seconds := seconds_of(use, text, size)) > ENDLESS_SECONDS:
+            return float("inf")
+    if seconds < QUICK_SECONDS:
         return 0.0
-    small = min(seconds_of(use, text, SIZE) for _ in range(3))
-    return seconds_of(use, text, 4 * SIZE) / small if small > QUICK_SECONDS else 0.0
+    size = SIZE // 2 if seconds > 5 * QUICK_SECONDS else SIZE
+    small = min(seconds_of(use, text, size) for _ in range(3))
+    return seconds_of(use, text, 4 * size) / small if small > QUICK_SECONDS else 0.0
 
 
 def seconds_of(use: Use, text: NearMatch, size: int) -> float:
