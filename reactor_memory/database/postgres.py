@@ -17,7 +17,7 @@ from reactor_memory.database.forks import Process
 from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.operations import Batch, GroupedWrite, P, Query, R, Rows, Statement, Steps, T, Values
-from reactor_memory.database.postgres_errors import placed, translate, unconnected
+from reactor_memory.database.postgres_errors import is_refusal, placed, translate, unconnected
 from reactor_memory.database.postgres_pool import Connection, PostgresPool
 from reactor_memory.database.postgres_poolers import (
     READ_ONLY,
@@ -164,6 +164,7 @@ class PostgresDatabase(Database):
         except (OSError, asyncpg.PostgresError) as error:
             if self._is_pooled or not is_refused_setting(error):
                 cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is no use
+                cause = PermissionError("the server said no") if is_refusal(error) else cause
                 raise unconnected(error, self._dsn, self._timeout_seconds * CONNECTING_SHARE) from cause
         self._is_pooled = True
         return await self._connect()
@@ -441,8 +442,8 @@ def _collided(error: Exception) -> bool:
 
 def _may_repeat(error: Exception) -> bool:
     """As `_collided`, or the connection broke, so that it is unknown whether the work was done."""
-    is_timeout = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
-    return _collided(error) or (not is_timeout and _concerns_all(error))
+    is_no_use = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError | PermissionError)
+    return _collided(error) or (not is_no_use and _concerns_all(error))
 
 
 def _may_repeat_keyed(error: Exception) -> bool:
@@ -457,4 +458,5 @@ def _concerns_all(error: Exception) -> bool:
 
 def _may_write_again(waiting: Waiting, error: Exception, pause: float) -> bool:
     is_safe = not isinstance(error, OutcomeUnknownError) or waiting.write.is_repeatable(waiting.request)
-    return is_safe and not isinstance(error, TimeoutError) and seconds_until(waiting.ends) > pause
+    is_no_use = isinstance(error, TimeoutError) or isinstance(error.__cause__, PermissionError)
+    return is_safe and not is_no_use and seconds_until(waiting.ends) > pause

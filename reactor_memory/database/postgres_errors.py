@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import ssl
 
@@ -52,6 +53,10 @@ _NO_LOGIN = {
 _SSL_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 _NO_SSL_FILE = f"a file is not there that {', '.join(_SSL_FILES)} in store.url may name"
 _MAY_WANT_SSL = ", which may want SSL (sslmode=require in store.url)"
+_WANTS_SSL = re.compile(r"\b(?:ssl|tls)\b.{0,40}\brequired|\binsecure\b", re.IGNORECASE)
+"""What poolers answer to a client without SSL, each with an SQLSTATE of its own liking."""
+_UNENCRYPTED = "wants SSL", "set sslmode=require in store.url"
+_STANDBY = "is a standby that takes no connections", "set hot_standby there, or name the primary in store.url"
 
 
 def translate(error: BaseException) -> StoreError:
@@ -76,13 +81,25 @@ def unconnected(
         why = _NO_SSL_FILE if names_files and isinstance(error, FileNotFoundError) else _why(error, seconds)
         why = why.replace(STORE_URL, address)
         return StoreUnavailableError(f"{what} cannot be reached: {place_of(dsn)}: {why}")
-    known = _NO_LOGIN.get(sqlstate) or _NO_LOGIN.get(sqlstate[:2])
+    known = _told_by_text(str(error)) or _NO_LOGIN.get(sqlstate) or _NO_LOGIN.get(sqlstate[:2])
     if known is None:
         return placed(translate(error), dsn)
     problem, remedy = known
     if str(error).endswith(("no encryption", "SSL off")) and "[local]" not in str(error):
         remedy += _MAY_WANT_SSL
     return StoreUnavailableError(f"{what} {problem}: {place_of(dsn)}; {remedy.replace(STORE_URL, address)}")
+
+
+def _told_by_text(text: str) -> tuple[str, str] | None:
+    if "not accepting connections" in text:
+        return _STANDBY
+    return _UNENCRYPTED if _WANTS_SSL.search(text) else None
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether the server knew who came, and where to, and said no: it will again, and may bar who asks too often."""
+    sqlstate = getattr(error, "sqlstate", None) or ""
+    return sqlstate[:2] in ("28", "3D") or sqlstate == "42501" or _told_by_text(str(error)) is not None
 
 
 def placed(error: StoreError, dsn: str) -> StoreError:
@@ -100,7 +117,7 @@ def _why(error: Exception, seconds: float) -> str:
         return "the host is unknown; correct it in store.url"
     if isinstance(error, ssl.SSLError) or "SSL" in str(error):
         return "SSL failed; check the certificate of the server, or set sslmode in store.url"
-    if isinstance(error, OSError) and _is_refusal(error):
+    if isinstance(error, OSError) and _is_closed(error):
         return "the connection was refused; start PostgreSQL there, or correct host and port in store.url"
     if isinstance(error, FileNotFoundError):
         return "there is no socket; start PostgreSQL, or correct the host in store.url"
@@ -108,7 +125,7 @@ def _why(error: Exception, seconds: float) -> str:
     return f"{reason}; check that it runs and that the address is right"
 
 
-def _is_refusal(error: OSError) -> bool:
+def _is_closed(error: OSError) -> bool:
     """Also of a host with several addresses, each of which was tried."""
     return error.errno == errno.ECONNREFUSED or f"[Errno {errno.ECONNREFUSED}]" in str(error)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -100,15 +100,53 @@ async def refusal_of(url: str) -> ReactorMemoryError:
     return failed.value
 
 
+def in_process(url: str) -> ReactorMemoryError:
+    failed = asyncio.run(refusal_of(url))
+    assert type(failed) in (StoreError, StoreUnavailableError, ConfigurationError), url
+    assert "s3cret" not in str(failed)
+    assert "\n" not in str(failed)
+    return failed
+
+
+def by_command_and_doctor(url: str, failed: ReactorMemoryError, run: Run) -> None:
+    """Both say what the library says."""
+    listed, examined = run("sessions", "--store", url), run("doctor", "--store", url, "--json")
+    assert (listed.code, listed.out, listed.err) == (2, "", f"error: {failed}\n"), url
+    assert examined.code == 1, url
+    assert str(failed) in examined.out.replace('\\"', '"'), url
+    assert "s3cret" not in examined.out + examined.err + listed.err
+
+
 @pytest.mark.postgres
 def test_logins_that_fail_are_told_by_library_command_and_doctor(logins: Logins, run: Run) -> None:
-    for url, told in logins.failing.items():
-        failed = asyncio.run(refusal_of(url))
-        listed, examined = run("sessions", "--store", url), run("doctor", "--store", url, "--json")
-        assert type(failed) in (StoreError, StoreUnavailableError, ConfigurationError), url
+    for number, (url, told) in enumerate(logins.failing.items()):
+        failed = in_process(url)
         assert told in str(failed), url
         assert isinstance(failed, ConfigurationError) or logins.place in str(failed), url
-        assert (listed.code, listed.out, listed.err) == (2, "", f"error: {failed}\n"), url
-        assert examined.code == 1, url
-        assert str(failed) in examined.out.replace('\\"', '"'), url
-        assert "s3cret" not in str(failed) + examined.out + examined.err + listed.err
+        if number in (1, 7):
+            by_command_and_doctor(url, failed, run)
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_each_login_that_fails_is_told_alike_everywhere(logins: Logins, run: Run) -> None:
+    for url in logins.failing:
+        by_command_and_doctor(url, in_process(url), run)
+
+
+@pytest.mark.postgres
+def test_a_refused_login_is_not_tried_again(logins: Logins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers and what stands before them bar who tries again and again."""
+    tried: list[str] = []
+    connect = asyncpg.connect
+
+    async def counted(dsn: str, **options: Any) -> Any:
+        tried.append(dsn)
+        return await connect(dsn, **options)
+
+    monkeypatch.setattr(asyncpg, "connect", counted)
+    refused = [url for url, told in logins.failing.items() if "refused" in told or "exist" in told or "user" in told]
+    for url in refused:
+        in_process(url)
+    assert tried == refused
+    assert len(refused) == 5

@@ -82,6 +82,17 @@ NO_ENTRY = 'no pg_hba.conf entry for host "{}", user "me", database "shop", no e
         (from_server("53300"), 'has no connection or memory left: db:5432, database "shop"; try again'),
         (from_server("57P03"), 'is stopping or starting: db:5432, database "shop"; try again'),
         (from_server("57P01"), 'is stopping or starting: db:5432, database "shop"; try again'),
+        (
+            from_server("57P03", "the database system is starting up"),
+            'is stopping or starting: db:5432, database "shop"',
+        ),
+        (
+            from_server("57P03", "the database system is not accepting connections"),
+            'is a standby that takes no connections: db:5432, database "shop"; set hot_standby there, or name',
+        ),
+        (from_server("08P01", "SSL required"), 'wants SSL: db:5432, database "shop"; set sslmode=require in store.url'),
+        (from_server("28000", "connection is insecure (try `sslmode=require`)"), 'wants SSL: db:5432, database "shop"'),
+        (from_server("XX000", "SSL/TLS connection is required by the pooler"), 'wants SSL: db:5432, database "shop"'),
         (from_server("08P01"), 'the connection to the database broke; try again (db:5432, database "shop")'),
         (from_server("XX000"), 'the database failed (SQLSTATE XX000) (db:5432, database "shop")'),
     ],
