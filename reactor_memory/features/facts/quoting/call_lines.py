@@ -12,13 +12,17 @@ from typing import NamedTuple
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
-from reactor_memory.features.facts.quoting.links import Linked
-from reactor_memory.features.facts.quoting.log_records import Made, label_of
+from reactor_memory.features.facts.quoting.call_links import other_than_asked
+from reactor_memory.features.facts.quoting.linked_records import Linked
+from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL
 from reactor_memory.models.ledger import Fact
-from reactor_memory.text.borders import cut
+from reactor_memory.text.borders import cut, cut_at_word
 
 LONGEST = 400
+BRIEF = 60
+"""A value of a later call about a thing is no longer."""
+
 LEAST_ROWS = 3
 MOST_FIELDS = 4
 """Fields of a result that a line tells; those with digits first."""
@@ -78,19 +82,20 @@ class _Row(NamedTuple):
     @property
     def facts(self) -> tuple[Fact, ...]:
         later = [fact for made in self.call.after for fact in made.facts]
-        comment = (self.call.comment.fact,) if self.call.comment else ()
+        comment = (said.fact for said in (self.call.comment, self.call.retraction) if said)
         befores = (change.before for change in self.call.changes)
-        tried = (fact for made in self.call.tried for fact in made.facts)
+        tried = (fact for made in (*self.call.tried, *self.call.failures) for fact in made.facts)
         own = (fact for fact in self.call.record.facts if fact not in self.details)
         return (*own, *befores, *self.call.names.values(), *tried, *later, *comment)
 
 
 def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
     """One line a call. Those of a table come without a place in the log, in its order."""
-    dull, used = _dull_lines(each.record for each in calls), _used(calls)
+    dull, used = _dull_lines(calls), _used(calls)
     tools: dict[str, list[_Row]] = {}
     for row in (_row(each, dull, used) for each in calls):
-        tools.setdefault(row.call.record.tool, []).append(row)
+        if _says_something(row):
+            tools.setdefault(row.call.record.tool, []).append(row)
     for tool, rows in tools.items():
         ending = _common_ending(rows)
         is_row = [
@@ -103,6 +108,12 @@ def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
         yield from (_alone(row) for row, fits in zip(rows, is_row, strict=True) if not (is_table and fits))
 
 
+def _says_something(row: _Row) -> bool:
+    """What was looked up says nothing where nothing is known of what was found."""
+    made = row.call.record
+    return bool(made.role == "act" or made.failed or row.made or row.rest or row.said or row.after)
+
+
 def _used(calls: Sequence[Linked[Made]]) -> frozenset[str]:
     """All values that calls were given."""
     made = (each for call in calls for each in (call.record, *call.after, *call.tried))
@@ -112,13 +123,13 @@ def _used(calls: Sequence[Linked[Made]]) -> frozenset[str]:
 def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row:
     made = call.record
     fields = [fact for fact in made.fields if fact not in call.unchanged and fact.value.casefold() not in _GRANTED]
-    changed = {change.fact for change in call.changes}
+    changed = {*(change.fact for change in call.changes), *other_than_asked(made)}
     ids = [fact for fact in fields if fact in changed or _is_id(fact)]
     first = ids[:MOST_MADE] if made.role == "act" and not made.failed and len(fields) > MOST_MADE else _telling(fields)
     if made.role == "act" and any(fact.value in used for fact in first):
         first = [fact for fact in first if fact in changed or fact.value in used or not _is_id(fact)]
     rest = [fact for fact in _telling(fields) if fact not in first]
-    lines = [fact for fact in made.lines if _shape(made, fact) not in dull] or made.lines
+    lines = [fact for fact in made.lines if _shape(made, fact) not in dull] or made.lines[:1]
     return _Row(
         call,
         _given(call),
@@ -214,8 +225,12 @@ def _shortly(made: Made, maker: Made) -> str:
     replies = [_part(Linked(made, 1.0), fact) for fact in told if fact.value not in known]
     parts = [*given, *replies][:MOST_FIELDS]
     names = _short([*map(label_of, maker.facts), *(part.key for part in parts)])
-    values = SEPARATOR.join(_labelled(part, names[part.key]) for part in parts)
+    values = SEPARATOR.join(_labelled(_brief(part), names[part.key]) for part in parts)
     return f"{plain_title(made.tool)}{made.mark}{': ' * bool(values)}{values}"
+
+
+def _brief(part: Part) -> Part:
+    return part if len(part.value) <= BRIEF else part._replace(value=f"{cut_at_word(part.value, BRIEF)} …")
 
 
 def _common_ending(rows: Sequence[_Row]) -> str:
@@ -246,8 +261,8 @@ def _line(
     row: _Row, text: str, told: Sequence[str], rest: Sequence[str], after: Sequence[str], title: str = ""
 ) -> CallLine:
     results = [*told, *([row.said] if row.said else [])]
-    reply = f"{RESULT}{SEPARATOR.join(results)}" if results else ""
-    end = f"{reply}{row.call.remark}{''.join(f'{THEN}{each}' for each in after)}"
+    reply = f"{RESULT if text != ROW else ''}{SEPARATOR.join(results)}" if results else ""
+    end = f"{reply}{row.call.remark}{''.join(f'{THEN}{each}' for each in after)}{_taken_back(row.call.retraction)}"
     more = SEPARATOR.join(rest)
     if more:
         more = f" ({more})" if results or end else f"{RESULT}{more}"
@@ -263,6 +278,10 @@ def _line(
         values=" ".join([*(part.value for part in (*row.given, *row.made)), row.said, *after]),
         is_record=made.role == "act" and not made.lines,
     )
+
+
+def _taken_back(said: Said | None) -> str:
+    return f' (taken back: "{plain_quotation(said.fact.value)}")' if said else ""
 
 
 def _table(tool: str, rows: Sequence[_Row], ending: str) -> Iterator[CallLine]:
@@ -332,14 +351,16 @@ def _cell(key: str, value: str, name: str) -> str:
     return f"{name}={value}" if is_bare else value
 
 
-def _dull_lines(calls: Iterable[Made]) -> frozenset[str]:
-    shapes = Counter(shape for made in calls for shape in {_shape(made, fact) for fact in made.lines})
+def _dull_lines(calls: Iterable[Linked[Made]]) -> frozenset[str]:
+    shapes: Counter[str] = Counter()
+    for call in calls:
+        shapes.update({_shape(call.record, fact): call.times for fact in call.record.lines})
     return frozenset(shape for shape, times in shapes.items() if times >= OFTEN)
 
 
 def _shape(made: Made, line: Fact) -> str:
-    """A line of a result without its numbers."""
-    return made.tool + "".join(c for c in line.value if c.isalpha())
+    """A line of a result without its numbers, and what is written together with them."""
+    return made.tool + "".join(word for word in line.value.split() if not any(map(str.isdigit, word)))
 
 
 def _clamped(text: str) -> str:

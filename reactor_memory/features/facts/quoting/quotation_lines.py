@@ -15,12 +15,14 @@ from reactor_memory.features.facts.plain_text import plain_quotation, plain_titl
 from reactor_memory.features.facts.quoting.call_lines import call_lines
 from reactor_memory.features.facts.quoting.coverage import AGAIN, Candidate, told_values
 from reactor_memory.features.facts.quoting.language_packs import days_meant, takes_back
-from reactor_memory.features.facts.quoting.links import Linked, linked
+from reactor_memory.features.facts.quoting.linked_records import Linked
+from reactor_memory.features.facts.quoting.links import linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.analyzer import TOKEN
 from reactor_memory.text.caches import memo
 from reactor_memory.text.words import MONTHS
 
@@ -40,6 +42,8 @@ DETAIL = 0.25
 MOST_SETS = 16
 """The lines of so many working sets are remembered: a layout asks for the same several times."""
 
+
+MOST_LIKEWISE = 12
 
 AGREED_MARK = "agreed: "
 """What the model read back and the user accepted."""
@@ -128,8 +132,8 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
     text = f"{speaker}{asked}{_quoted(said)}{rest}"
     for other in each.then:
         text += f" (taken back: {_quoted(other)})" if takes_back(other.fact.value) else f" then {_quoted(other)}"
-    text += each.remark
-    sources = (said, *each.then, *each.rest, *((each.question,) if each.question else ()))
+    text += each.remark + _likewise(said, each.series)
+    sources = (said, *each.then, *each.series, *each.rest, *((each.question,) if each.question else ()))
     return _Draft(
         text=unforged(text),
         facts=tuple(source.fact for source in sources),
@@ -138,8 +142,23 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
         weight=each.weight,
         power=MADE_POWER if each.is_read_back else SAID_POWER,
         again=RECORDED_AGAIN if each.is_read_back else AGAIN,
-        terms=" ".join(source.fact.value for source in sources),
+        terms=" ".join(source.fact.value for source in sources if source not in each.series),
     )
+
+
+def _likewise(said: Said, series: Sequence[Said]) -> str:
+    """The words in which other statements differ from one."""
+    words = _words(said.fact.value)
+    others = dict.fromkeys(
+        other for each in series for other, word in zip(_words(each.fact.value), words, strict=True)
+        if other.casefold() != word.casefold()
+    )  # fmt: skip
+    told = ", ".join(f'"{other}"' for other in list(others)[:MOST_LIKEWISE])
+    return f" (also: {told}{', …' * (len(others) > MOST_LIKEWISE)})" if told else ""
+
+
+def _words(text: str) -> Sequence[str]:
+    return TOKEN.findall(text)
 
 
 def _speaker(said: Said, *, has_names: bool) -> str:

@@ -40,6 +40,32 @@ def test_a_correction_in_a_word_stands_with_what_it_corrects(said: str, correcti
 
 
 @pytest.mark.parametrize(
+    ("said", "correction"),
+    [
+        ("Schlüsselübergabe mit Frau Dethlefs ist am 28. Juni.", "ach nein, am 29. juni, sie hat alles verschoben"),
+        ("드레스 가봉은 9월 2일이에요.", "아 9월 3일로 바뀌었어요"),
+        ("The van seats 8 people.", "oh no, 6 people, the rear bench was dismantled"),
+        ("Le loyer est de 800 euros.", "ah non, 820 euros, Gaspard augmente tout"),
+        ("会场能坐 40 人。", "改成 55 人坐"),
+    ],
+)
+def test_another_number_of_the_same_kind_stands_with_it(said: str, correction: str) -> None:
+    line = one(user(said), says("Noted."), user(correction), about=said)
+    assert line == f'"{said}" then "{correction}"'
+
+
+def test_numbers_of_another_kind_correct_nothing() -> None:
+    told = lines(user("The van seats 8 people."), says("Good."), user("The rent is 40 dinars."))
+    assert '"The van seats 8 people."' in told
+
+
+def test_a_statement_that_was_answered_stands_once() -> None:
+    said = "The freezer must rest for two hours, as was said before."
+    told = lines(user(said), says("Yes, so that the coolant settles."))
+    assert sum(said in line for line in told) == 1
+
+
+@pytest.mark.parametrize(
     "asked", ["And tell me about river {}.", "And {}?", "Und Gleis {}?", "还有 {} 号", "Y la fila {}."]
 )
 def test_one_of_a_series_corrects_nothing(asked: str) -> None:

@@ -1,0 +1,229 @@
+"""What calls have to do with each other: repeats, failures, changes, later calls about the same thing. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from reactor_memory.features.facts.quoting.linked_records import Change, Linked
+from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
+from reactor_memory.models.ledger import KEPT_SALIENCE, Fact
+
+DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
+"""The weights of calls. `DONE`: a call that did something and answered with a record; in text: with prose, which tools
+answer that are called often.
+"""
+
+KEPT = 2.5
+"""What a model chose to keep."""
+
+SHORT_VALUE = 16
+SOON = 12
+"""Messages within which a call is made again with another number."""
+
+MOST_AFTER = 4
+NAMING = frozenset({"name", "title", "label"})
+MOST_BEARERS = 20
+
+
+def linked_calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[Made]]:
+    count = Counter(each.tool for each in made)
+    tries: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
+    for each in made:
+        tries[_same(each)].append(each)
+    changes, followed, names = _changes(made), _followed(made), _names(made)
+    tried, failures = _tried(made), _failures(made)
+    hidden = {id(other) for others in (*followed.values(), *tried.values(), *failures.values()) for other in others}
+    for each in made:
+        again = tries[_same(each)]
+        if each is not again[-1] or id(each) in hidden:
+            continue
+        changed, unchanged = changes[id(each)]
+        yield Linked(
+            each,
+            _call_weight(each, count[each.tool]),
+            times=len(again),
+            changes=changed,
+            unchanged=unchanged,
+            after=tuple(followed.get(id(each), ())),
+            tried=tuple(tried.get(id(each), ())),
+            failures=tuple(failures.get(id(each), ())),
+            comment=_comment(each, said),
+            names={fact: names[fact.value] for fact in each.given if fact.value in names},
+            remark=_times(again) + _after_failures(failures.get(id(each), ())),
+        )
+
+
+def _comment(each: Made, said: Sequence[Said]) -> Said | None:
+    """What the model says right after a call that gave nothing back, unless the user spoke before."""
+    if each.fields or each.lines or each.failed or each.role == "read":
+        return None
+    after = next((other for other in said if each.seq < other.seq <= each.seq + 2), None)
+    return None if after is None or after.is_users else after
+
+
+def other_than_asked(each: Made) -> list[Fact]:
+    """The fields of what a deed gave back that have another value than the argument of their name."""
+    if each.role == "read":
+        return []
+    times = Counter(map(label_of, each.given))
+    given = {label_of(fact): _letters_of(fact.value) for fact in each.given if times[label_of(fact)] == 1}
+    told = (
+        (fact, given.get(label_of(fact), ""), _letters_of(fact.value)) for fact in each.fields if not _is_listed(fact)
+    )
+    return [fact for fact, asked, got in told if asked and got and asked not in got and got not in asked]
+
+
+def _names(made: Sequence[Made]) -> Mapping[str, Fact]:
+    """The names that stand beside ids in results, each by its id. What many ids are called names a kind."""
+    found: dict[str, Fact] = {}
+    bearers: defaultdict[str, set[str]] = defaultdict(set)
+    for each in made:
+        ids = {_place(fact): fact for fact in each.fields if label_of(fact).endswith("id")}
+        for fact in each.fields:
+            if label_of(fact).rpartition("_")[2] in NAMING and (ident := ids.get(_place(fact))):
+                found.setdefault(ident.value, fact)
+                bearers[fact.value].add(ident.value)
+    return {ident: name for ident, name in found.items() if len(bearers[name.value]) <= MOST_BEARERS}
+
+
+def _place(fact: Fact) -> str:
+    """The record of a result that a field stands in."""
+    return fact.key.rpartition(".")[0]
+
+
+def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
+    """Calls that made something new, each with the later ones that did something with it. What more calls are about
+    owns things, and is none.
+    """
+    makers: dict[str, Made] = {}
+    found: defaultdict[int, list[Made]] = defaultdict(list)
+    for each in made:
+        if each.role != "act":
+            continue
+        things = _things(each)
+        maker = next((makers[thing] for thing in things if thing in makers), None)
+        if maker is not None:
+            found[id(maker)].append(each)
+        elif not each.failed:
+            makers.update({fact.value: each for fact in each.fields if _names_thing(fact)})
+    return {maker: others for maker, others in found.items() if len(others) <= MOST_AFTER}
+
+
+def _same(each: Made) -> tuple[str, ...]:
+    """What makes two calls one that was repeated: the arguments, and a result that says the same but for its numbers.
+    Failures are alike.
+    """
+    told = ("failed",) if each.failed else tuple("".join(filter(str.isalpha, fact.value)) for fact in each.lines)
+    return (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given), *told)
+
+
+def _failures(made: Sequence[Made]) -> Mapping[int, list[Made]]:
+    """Calls that did what the same ones before them failed to do."""
+    found: dict[int, list[Made]] = {}
+    waiting: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
+    for each in made:
+        asked = (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given))
+        if each.failed:
+            waiting[asked].append(each)
+        elif asked in waiting:
+            found[id(each)] = waiting.pop(asked)
+    return found
+
+
+def _after_failures(failures: Sequence[Made]) -> str:
+    return f" (after {len(failures)} {'failures' if len(failures) > 1 else 'failure'})" if failures else ""
+
+
+def _tried(made: Sequence[Made]) -> Mapping[int, list[Made]]:
+    """Deeds with those of the same tool shortly before them that differ in one number or time, and made nothing."""
+    found: dict[int, list[Made]] = {}
+    newest: dict[str, Made] = {}
+    for each in made:
+        before = newest.get(each.tool)
+        if each.role == "act" and before is not None and each.seq - before.seq <= SOON and _is_try(before, each):
+            found[id(each)] = [*found.pop(id(before), []), before]
+        newest[each.tool] = each
+    return found
+
+
+def _is_try(before: Made, each: Made) -> bool:
+    if [fact.key for fact in before.given] != [fact.key for fact in each.given] or before.lines:
+        return False
+    if any(map(_names_thing, before.fields)):
+        return False
+    other = [(a.value, b.value) for a, b in zip(before.given, each.given, strict=True) if a.value != b.value]
+    return len(other) == 1 and all(len(value) <= SHORT_VALUE and any(map(str.isdigit, value)) for value in other[0])
+
+
+def _times(again: Sequence[Made]) -> str:
+    """How often the same was called: the last outcome stands in the line."""
+    return f" ({len(again)} times)" if len(again) > 1 else ""
+
+
+def _call_weight(each: Made, count: int) -> float:
+    if each.given[0].salience == KEPT_SALIENCE:
+        return KEPT + DONE
+    often = 1 + math.log2(count) / 3
+    if each.role == "read":
+        return LOOKED_UP / often if each.lines else LOOKED_UP
+    return DONE_IN_TEXT / often if each.lines else DONE
+
+
+def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], frozenset[Fact]]]:
+    """For each call what it changed of a thing that was seen before, and which fields it left as they were. What a call
+    makes changes nothing of what calls of its tool made before (two payments of one bill).
+    """
+    state: dict[tuple[str, str], Fact] = {}
+    tools = {fact: each.tool for each in made for fact in each.facts}
+    found: dict[int, tuple[tuple[Change, ...], frozenset[Fact]]] = {}
+    for each in made:
+        things = _things(each)
+        changed: list[Change] = []
+        unchanged: set[Fact] = set()
+        now: dict[tuple[str, str], Fact] = {}
+        ids = (fact for fact in each.fields if label_of(fact).endswith("id") and _names_thing(fact))
+        makes = any(fact.value not in things for fact in ids)
+        for fact in (*each.given, *each.fields):
+            label = label_of(fact).removeprefix("new_")
+            if not label or fact.value in things or _is_listed(fact):
+                continue
+            before = next((known for thing in things if (known := state.get((thing, label)))), None)
+            if before and makes and tools[before] == each.tool:
+                before = None
+            if before and each.role == "act" and not each.failed:
+                if before.value != fact.value:
+                    changed.append(Change(fact, before))
+                elif fact in each.fields:
+                    unchanged.add(fact)
+            now.update({(thing, label): fact for thing in things})
+        if not each.failed:
+            state.update(now)
+        found[id(each)] = (tuple(changed), frozenset(unchanged))
+    return found
+
+
+def _is_listed(fact: Fact) -> bool:
+    return any(part.isdigit() for part in fact.key.split(".")[2:])
+
+
+def _things(each: Made) -> list[str]:
+    """The ids that a call was given."""
+    return [fact.value for fact in each.given if _names_thing(fact)]
+
+
+def _names_thing(fact: Fact) -> bool:
+    is_word = len(fact.value) >= 3 and " " not in fact.value and any(map(str.isdigit, fact.value))
+    return is_word and not _is_number_of(fact)
+
+
+def _is_number_of(fact: Fact) -> bool:
+    """A value that is a number or a time, where the key names no id."""
+    label = label_of(fact)
+    is_plain = all(c.isdigit() or c in ".,:-/T+Z" for c in fact.value)
+    return is_plain and not (label.endswith(("id", "number")) or "ref" in label)
+
+
+def _letters_of(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))

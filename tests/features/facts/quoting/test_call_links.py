@@ -1,0 +1,140 @@
+"""What calls have to do with each other: a failure with the call that did it after all, a call with its taking back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.features.facts.quoting.reading import calls, lines, one, result, says, user
+
+
+@pytest.mark.parametrize(
+    "failure",
+    ["exit code 1", {"error": "daily limit"}, {"status": "rejected"}, "TimeoutError: no answer", {"success": False}],
+)
+def test_what_failed_and_then_worked_is_one_line(failure: object) -> None:
+    given = {"shipment": "KF617129", "amount": 61.69}
+    told = lines(
+        user("I want 61.69 back."),
+        calls(("c1", "refund", given)),
+        result(failure),
+        calls(("c2", "refund", given)),
+        result(failure, "c2"),
+        calls(("c3", "refund", given)),
+        result({"refund": "RF-73007", "state": "paid"}, "c3"),
+    )
+    (line,) = [line for line in told if line.startswith("refund")]
+    assert "failed" not in line
+    assert line.endswith("state=paid (after 2 failures)")
+
+
+def test_what_failed_with_other_arguments_still_stands() -> None:
+    told = lines(
+        calls(("c1", "refund", {"shipment": "KF617129", "amount": 90})),
+        result({"error": "above the paid sum"}),
+        calls(("c2", "refund", {"shipment": "KF617129", "amount": 61.69})),
+        result({"refund": "RF-73007"}, "c2"),
+    )
+    assert sum("(failed)" in line for line in told) == 1
+
+
+def test_a_failure_after_success_still_stands() -> None:
+    given = {"host": "db-2"}
+    told = lines(
+        calls(("c1", "restart", given)),
+        result({"state": "running"}),
+        calls(("c2", "restart", given)),
+        result({"error": "no route"}, "c2"),
+    )
+    assert any("restart (failed)" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "back"),
+    [
+        ("Put it into locker LK-779 for me.", "Cancel."),
+        ("Put it into locker LK-779 for me.", "Scrap that."),
+        ("Bitte leg es in Fach LK-779.", "Streich das."),
+        ("Ponlo en la taquilla LK-779.", "Anúlalo."),
+        ("ロッカー LK-779 に入れてください。", "やっぱりやめ"),
+    ],
+)
+def test_what_was_done_and_taken_back_says_so(asked: str, back: str) -> None:
+    told = lines(
+        user(asked),
+        calls(("c1", "reserve_locker", {"shipment": "KF863252", "locker": "LK-779"})),
+        result({"locker": "LK-779", "until": "14:30"}),
+        says("Locker LK-779 is reserved."),
+        user(back),
+    )
+    (line,) = [line for line in told if line.startswith("reserve_locker")]
+    assert line.endswith(f'(taken back: "{back}")')
+
+
+def test_what_was_done_before_the_taking_back_stays() -> None:
+    told = lines(
+        user("Book a pickup at Arkholm."),
+        calls(("c1", "book_pickup", {"from": "Arkholm"})),
+        result({"pickup": "PU-4131"}),
+        says("Done."),
+        user("And reserve locker LK-779."),
+        calls(("c2", "reserve_locker", {"locker": "LK-779"})),
+        result({"until": "14:30"}, "c2"),
+        says("Reserved."),
+        user("Cancel that."),
+    )
+    assert not any("taken back" in line for line in told if line.startswith("book_pickup"))
+
+
+@pytest.mark.parametrize(
+    ("given", "got"),
+    [
+        ({"date": "2026-03-13", "time": "14:00"}, {"time": "14:30"}),
+        ({"seat": "12A"}, {"seat": "31F"}),
+        ({"plan": "gold"}, {"plan": "basic"}),
+        ({"amount": 90}, {"amount": 19}),
+        ({"city": "Porto"}, {"city": "Braga"}),
+    ],
+)
+def test_another_value_than_asked_stands_with_the_call(given: dict[str, object], got: dict[str, object]) -> None:
+    result_ = {**{f"note_{n}": f"text {n}" for n in range(6)}, **got}
+    line = one(calls(("c1", "book_visit", given)), result(result_), about="book_visit")
+    ((name, value),) = got.items()
+    assert f" -> {name}={value}" in line or f" -> {value}" in line
+
+
+def test_the_same_value_written_otherwise_is_told_once() -> None:
+    line = one(calls(("c1", "book_play", {"play": "hamlet"})), result({"play": "Hamlet", "ref": "T-9"}), about="book_p")
+    assert "Hamlet" not in line.partition("->")[2].partition("(")[0]
+
+
+def test_a_look_without_a_finding_is_no_line() -> None:
+    rows = [{"code": f"c{n}", "text": "x" * 50} for n in range(30)]
+    told = lines(calls(("c1", "find_rooms", {"city": "Porto"})), result(rows), says("Here is a list."))
+    assert not any(line.startswith("find_rooms") for line in told)
+
+
+def test_a_row_begins_with_what_it_says() -> None:
+    asked = [
+        message
+        for number, word in enumerate(("kiln", "loom", "anvil"))
+        for message in (
+            calls((f"c{number}", "ask_state", {"action": "state"})),
+            result(f"The {word} rests.", f"c{number}"),
+        )
+    ]
+    rows = [line for line in lines(*asked) if line.startswith("+ ")]
+    assert rows == ['+ "The kiln rests."', '+ "The loom rests."', '+ "The anvil rests."']
+
+
+def test_a_line_of_nearly_every_result_says_nothing() -> None:
+    asked = [
+        message
+        for number in range(6)
+        for message in (
+            calls((f"c{number}", "edit_file", {"path": f"src/part{number}.py"})),
+            result(f"Sent {10 + number}k and {number}20 tokens.\nWrote part {'abcdef'[number] * 4}.", f"c{number}"),
+        )
+    ]
+    told = lines(*asked)
+    assert not any("tokens" in line for line in told)
+    assert sum("Wrote part" in line for line in told) == 6
