@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from reactor_memory.core.context.withheld import Statement, spoken
+from reactor_memory.features.facts.quoting.record_keys import is_call
 from reactor_memory.models import LARGEST
 from reactor_memory.models.ledger import Fact, FactCorrection
 
@@ -58,7 +59,9 @@ def _gone(facts: Sequence[Fact], corrections: Sequence[FactCorrection]) -> dict[
         turn = bisect_right(asked, fact.source_seq)
         first = bisect_left(seqs, asked[turn - 1] if turn else 0)
         said = stated[first : bisect_right(seqs, fact.source_seq)]
-        told = next((named for named, each in said if _repeats(fact, named, each)), None)
+        told = next(
+            (named for named, each in said if _repeats(fact, named, each) and _is_meant(fact, each, gone[named])), None
+        )
         if told is not None:
             gone[fact] = gone[told]
     return gone
@@ -126,6 +129,17 @@ def _repeats(fact: Fact, named: Fact, statement: Statement) -> bool:
     if fact.source_seq == statement.seq:
         return statement.is_telling and statement.stands_in(fact.value)
     return fact.source_seq <= statement.turn[1] and statement.is_telling and statement.is_repeated_in(fact.value)
+
+
+def _is_meant(fact: Fact, statement: Statement, correction: FactCorrection) -> bool:
+    """Whether a correction means what a fact repeats of the statement. A call has parts of its own: of these it means
+    those that say what the corrected words leave out, where these are most of the statement, and no part where they
+    are something else ("vegan"), for nothing tells which.
+    """
+    if correction.value is None or not is_call(fact) or statement.stands_in(fact.value):
+        return True
+    said, now = set(spoken(statement.value).split()), set(spoken(correction.value).split())
+    return 2 * len(said & now) >= len(said) and not (said - now).isdisjoint(spoken(fact.value).split())
 
 
 def newest_of_each(corrections: Iterable[FactCorrection]) -> dict[tuple[str, str], FactCorrection]:

@@ -52,6 +52,14 @@ _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _PASTED_LINE = re.compile(
     r"(?:>|\||[-=_*]{3,80}$|[A-Za-z-]{2,12}: [^@]{0,80}@|\d{1,2}:\d\d(?::\d\d)?\s|\d{4}-\d\d-\d\d[T ]\d\d:|at \S+\()"
 )
+_SENDER = "from|von|de|da|van|от|kimden|发件人|寄件者|差出人|보낸 사람|من|प्रेषक|จาก"
+_MAIL = re.compile(
+    rf"^(?:(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n)+"
+    rf"|(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n)+(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The head of a mail: lines with names, one of them the sender. All behind it was pasted."""
+
 _LEADS_IN = re.compile(r"[:：]\s*$")
 _NAMELESS = {"user": USER, "system": NOTICE}
 _OPENERS, _CLOSERS = "“«「『„", "”»」』“"
@@ -133,12 +141,14 @@ def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
     """The sentences of all lines. What the model fences is code of a file; what a person fences was pasted."""
     fenced = led_in = False
     start = 0
+    mail = _MAIL.search(content) if is_user else None
     for line in content.splitlines(keepends=True):
         begin, start = start, start + len(line)
+        is_of_mail = mail is not None and begin >= mail.start()
         if _FENCE.match(line):
             fenced = not fenced
         elif line.strip() and (is_user or not (fenced or _is_code(line))):
-            is_pasted = fenced or led_in or _is_code(line)
+            is_pasted = is_of_mail or fenced or led_in or _is_code(line)
             pieces = [_Clause(line.strip(), begin, True)] if is_pasted else _pieces(line, begin)
             yield from pieces
             led_in = led_in or (is_user and _LEADS_IN.search(line) is not None)

@@ -64,6 +64,24 @@ async def test_a_corrected_argument_is_shown_in_its_call() -> None:
         assert not any("Hvar" in line for line in memories.splitlines() if line.startswith("book_ferry"))
 
 
+@pytest.mark.parametrize("word", ["vegan", "On Monday.", "素食", "Nej.", "KX-1"])
+async def test_a_short_correction_of_words_leaves_their_call(word: str) -> None:
+    async with told() as memory:
+        (fact,) = [each for each in await memory.facts.list("s", user_id="u") if "ferry to Hvar" in each.value]
+        await memory.facts.correct("s", fact=(fact.anchor, fact.key), value=word, user_id="u")
+        (line,) = [line for line in (await shown(memory)).splitlines() if line.startswith("book_ferry")]
+        assert "Hvar" in line
+
+
+async def test_corrected_words_take_the_value_out_of_their_call() -> None:
+    async with told() as memory:
+        (fact,) = [each for each in await memory.facts.list("s", user_id="u") if "ferry to Hvar" in each.value]
+        await memory.facts.correct("s", fact=(fact.anchor, fact.key), value="Book the ferry to Vis.", user_id="u")
+        (line,) = [line for line in (await shown(memory)).splitlines() if line.startswith("book_ferry")]
+        assert "Hvar" not in line
+        assert "seats=4" in line
+
+
 async def test_an_erased_message_leaves_no_line() -> None:
     async with told() as memory:
         await memory.erasure.erase("s", seq=1, user_id="u")

@@ -59,6 +59,28 @@ def test_pasted_words_are_not_the_speakers_own(before: str, pasted: str) -> None
     assert own == []
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "From: Lorcan Novotny\nSubject: your parcel\n\n",
+        "Von: Lorcan Novotny\nBetreff: Paket\n\n",
+        "Date: 3 March\nFrom: Lorcan Novotny\nTo: Carys\n",
+        "От: Lorcan Novotny\nТема: посылка\n\n",
+        "发件人：Lorcan Novotny\n主题：包裹\n\n",
+    ],
+)
+def test_a_mail_in_a_message_is_pasted_to_its_end(head: str) -> None:
+    mail = "Dear Carys,\nMy number is 01307 555 0647.\n\nI am allergic to delays!\nRegards, Lorcan"
+    told = lines(user(f"The sender wrote me this, does it help?\n\n{head}{mail}"))
+    assert [line for line in told if "does it help" not in line and not line.startswith("pasted: ")] == []
+    assert any("01307" in line for line in told)
+
+
+def test_a_list_of_ones_own_is_no_mail() -> None:
+    told = lines(user("My details are below, use them.\nName: Carys Ostrom\nTown: Dunmere\n\nThe gate code is 77."))
+    assert '"The gate code is 77."' in told
+
+
 def test_quoted_words_are_never_cut_out_of_their_sentence() -> None:
     text = 'Please correct this note now: "Dear team, my phone is 020 7946 0999. Best, Sigrid" and keep it. ' * 2
     assert not any(
