@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,6 +24,12 @@ SOON = 12
 """Messages within which a call is made again with another number."""
 
 MOST_AFTER = 4
+
+_REFERENCE = re.compile(
+    r"(?<![\w-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Z]{1,5}-?\d{3,10})(?![\w-])"
+)
+"""What a text calls something new: the number of a commit, of a booking."""
+
 NAMING = frozenset({"name", "title", "label"})
 MOST_BEARERS = 20
 
@@ -102,12 +109,14 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
     for each in made:
         if each.role != "act":
             continue
-        things = _things(each)
-        maker = next((makers[thing] for thing in things if thing in makers), None)
+        told = [place[0] for fact in each.lines for place in _REFERENCE.finditer(fact.value)]
+        first = [place[0] for fact in each.lines[:1] for place in _REFERENCE.finditer(fact.value)]
+        maker = next((makers[thing] for thing in (*_things(each), *first) if thing in makers), None)
         if maker is not None:
             found[id(maker)].append(each)
         elif not each.failed:
             makers.update({fact.value: each for fact in each.fields if _names_thing(fact)})
+            makers.update({thing: each for thing in told if thing not in makers})
     return {maker: others for maker, others in found.items() if len(others) <= MOST_AFTER}
 
 

@@ -138,3 +138,36 @@ def test_a_line_of_nearly_every_result_says_nothing() -> None:
     told = lines(*asked)
     assert not any("tokens" in line for line in told)
     assert sum("Wrote part" in line for line in told) == 6
+
+
+@pytest.mark.parametrize(
+    ("made", "undone"),
+    [
+        ("Commit 34fbf52 fix: blue bars", "Removed: 34fbf52 fix: blue bars"),
+        ("[main 7a68f8e1] Add axis", "Reverted 7a68f8e1"),
+        ("Booked as PU-4131 for Friday", "PU-4131 is cancelled"),
+        ("Buchung KX4471 angelegt", "KX4471 storniert"),
+        ("工单 TK-90017 已创建", "TK-90017 已撤销"),
+    ],
+)
+def test_what_was_made_and_undone_in_prose_is_one_line(made: str, undone: str) -> None:
+    told = lines(
+        user("Make the bars blue."),
+        calls(("c1", "apply_change", {"target": "bars"})),
+        result(made),
+        user("No, take it out."),
+        calls(("c2", "run_command", {"command": "/undo"})),
+        result(undone, "c2"),
+    )
+    (line,) = [line for line in told if made in line]
+    assert f"then run_command: command=/undo; {undone}" in line
+
+
+def test_a_word_of_many_results_links_nothing() -> None:
+    told = lines(
+        calls(("c1", "apply_change", {"target": "bars"})),
+        result("flake8 found 2 spaces in 340 lines"),
+        calls(("c2", "run_command", {"command": "check"})),
+        result("flake8 found 2 spaces in 340 lines", "c2"),
+    )
+    assert not any(" then " in line for line in told)
