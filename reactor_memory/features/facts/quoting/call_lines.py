@@ -123,6 +123,8 @@ def _used(calls: Sequence[Linked[Made]]) -> frozenset[str]:
 def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row:
     made = call.record
     fields = [fact for fact in made.fields if fact not in call.unchanged and fact.value.casefold() not in _GRANTED]
+    if made.role == "read" and not made.failed:
+        fields = [fact for fact in fields if not _is_id(fact) or fact.value in used]
     changed = {*(change.fact for change in call.changes), *other_than_asked(made)}
     ids = [fact for fact in fields if fact in changed or _is_id(fact)]
     first = ids[:MOST_MADE] if made.role == "act" and not made.failed and len(fields) > MOST_MADE else _telling(fields)

@@ -171,3 +171,22 @@ def test_a_word_of_many_results_links_nothing() -> None:
         result("flake8 found 2 spaces in 340 lines", "c2"),
     )
     assert not any(" then " in line for line in told)
+
+
+def test_ids_that_nobody_used_are_not_told_of_a_look() -> None:
+    record = {"order_item_id": "33506", "attribute_id": "name", "milk": "oat", "for": "Osei"}
+    line = one(calls(("c1", "get_order", {"order": "80037"})), result(record), about="get_order")
+    assert "oat" in line
+    assert "33506" not in line
+
+
+def test_ids_that_were_used_are_told_of_a_look() -> None:
+    line = one(
+        user("Who is this?"),
+        calls(("c1", "get_customer", {"phone": "0173 555"})),
+        result({"customer_id": "C-4471", "name": "Mira"}),
+        calls(("c2", "send_letter", {"customer": "C-4471"})),
+        result({"sent": True}, "c2"),
+        about="get_customer",
+    )
+    assert "C-4471" in line
