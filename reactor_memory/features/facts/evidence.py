@@ -165,6 +165,7 @@ def _leaf_lines(value: object) -> Iterator[str]:
 def _verify(fact: Fact, value: str, source: Message, text: str, hint: int) -> Fact:
     span = find_span(text, value, hint)
     from_tool = source.role == "tool"
+    claims = from_tool and not fact.salience
     category = fact.category if fact.category in _CATEGORIES else "GENERAL"
     act = fact.act if fact.act in _ACTS else "statement"
     return msgspec.structs.replace(
@@ -172,7 +173,7 @@ def _verify(fact: Fact, value: str, source: Message, text: str, hint: int) -> Fa
         anchor=_one_line(fact.anchor, MAX_ANCHOR_CHARACTERS) or "conversation",
         key=clean_key(fact.key),
         value=value,
-        category="GENERAL" if from_tool and category in ("DECISION", "CONDITION") else category,
+        category="GENERAL" if claims and category in ("DECISION", "CONDITION") else category,
         act="statement" if from_tool else act,
         said_by=source.role,
         span=span or (0, 0),

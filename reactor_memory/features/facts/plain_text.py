@@ -20,6 +20,9 @@ _UNSEEN = re.compile(f"[{''.join(_INVISIBLE)}\ufe00-\ufe0f\U000e0100-\U000e01ef]
 """What is not seen and counts as printable, variants included."""
 
 _BRACKETS = str.maketrans("<>＜＞﹤﹥［］﹇﹈｀～", "‹›‹›‹›[][]`~")
+_COMPARED = re.compile(r"(<(?=[=\s\d<-])|>(?=[=\s\d&>])|(?<=[=-])>)")
+"""Signs of code that open no tag and no token."""
+
 _TITLE_SIGNS = str.maketrans(":：﹕︓;；﹔︔", "    ,,,,")
 _BRACKETED = re.compile(r"\[([^\[\]\d]{1,40})\]")
 _ROLE_OR_TOKEN = re.compile(
@@ -70,7 +73,7 @@ def _visible(text: str) -> Iterator[str]:
 
 def plain_quotation(text: str) -> str:
     """`plain` for words between marks of quotation: square brackets stay where they hold neither a role nor a token of
-    a chat format, since commands and patterns need them.
+    a chat format, and so do signs that compare or redirect, since commands and patterns need them.
     """
     seen = text if text.isascii() and text.isprintable() else visible(text)
     return _harmless(seen, bracketed=_ROLE_OR_TOKEN)
@@ -110,7 +113,9 @@ def _harmless(text: str, bracketed: re.Pattern[str] = _BRACKETED) -> str:
     """Without the syntax of chat tokens, tags, links and code fences."""
     if not _SYNTAX.search(text):
         return " ".join(text.split())
-    line = _LINK.sub("] ", bracketed.sub(r"(\1)", text.translate(_BRACKETS)))
+    kept = _COMPARED.split(text) if bracketed is _ROLE_OR_TOKEN else [text]
+    text = "".join(part if place % 2 else part.translate(_BRACKETS) for place, part in enumerate(kept))
+    line = _LINK.sub("] ", bracketed.sub(r"(\1)", text))
     return " ".join(_FENCE.sub("'", line).split())
 
 

@@ -192,8 +192,9 @@ def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], fro
         changed: list[Change] = []
         unchanged: set[Fact] = set()
         now: dict[tuple[str, str], Fact] = {}
-        ids = (fact for fact in each.fields if label_of(fact).endswith("id") and _names_thing(fact))
-        makes = any(fact.value not in things for fact in ids)
+        ids = (fact for fact in each.fields if _names_thing(fact) and not _is_listed(fact))
+        made_new = (fact for fact in ids if label_of(fact).endswith("id") or _REFERENCE.fullmatch(fact.value))
+        makes = any(fact.value not in things for fact in made_new)
         for fact in (*each.given, *each.fields):
             label = label_of(fact).removeprefix("new_")
             if not label or fact.value in things or _is_listed(fact):

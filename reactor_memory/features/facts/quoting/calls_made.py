@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
+from reactor_memory.features.facts.quoting.categories import category_of_call
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
@@ -145,6 +146,7 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
     name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
     anchor, failed, role = anchor_of(name, exchange.seq, exchange.place), is_failed(exchange.result), _role(exchange)
     act: Act = "interrupted" if exchange.is_interrupted else "statement"
+    category = category_of_call(role)
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
     given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
     for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
@@ -152,6 +154,7 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
             anchor=anchor,
             key=f"call.{role}.{clean_key(leaf.path or 'text')}",
             value=cut_at_word(leaf.text, LONGEST_ARGUMENT),
+            category=category,
             source_seq=exchange.seq,
             said_by="assistant",
             salience=salience,
@@ -164,6 +167,7 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
                 anchor=anchor,
                 key=f"reply.{key}",
                 value=value,
+                category=category,
                 source_seq=exchange.result.seq or 0,
                 said_by="tool",
                 salience=salience,

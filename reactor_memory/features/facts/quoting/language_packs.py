@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
@@ -27,6 +27,9 @@ ENDING = 3
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
 _SENTENCE = re.compile(r"([^.!?。！？؟]{1,60}[.!?。！？؟]{0,3})\s*(.{0,400})$", re.DOTALL)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_JOINED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts in which words are joined with others, or with endings."""
+
 _QUOTED = re.compile(
     '"[^"]{0,300}"|“[^”]{0,300}”|„[^“]{0,300}“|«[^»]{0,300}»|「[^」]{0,300}」|『[^』]{0,300}』|‘[^’]{0,300}’'
 )
@@ -39,6 +42,11 @@ class LanguagePack(Value, frozen=True, kw_only=True):
     corrects: tuple[str, ...]
     numbers: tuple[str, ...]
     days: Mapping[str, int]
+    rules_begin: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    decides: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    health: tuple[str, ...] = ()
 
 
 @cache
@@ -55,6 +63,7 @@ def _pack(values: Mapping[str, str]) -> LanguagePack:
         takes_back=_phrases_of(values["takes_back"]),
         corrects=_phrases_of(values["corrects"]),
         numbers=tuple(map(_folded, values.get("numbers", "").split())),
+        **{key: _phrases_of(values.get(key, "")) for key in ("rules_begin", "rules", "decides", "names", "health")},
         days={_folded(phrase): int(away) for phrase, away in days},
     )
 
@@ -94,10 +103,17 @@ def begins_to_agree(text: str) -> bool:
 
 @memo(maxsize=8192)
 def takes_back(text: str) -> bool:
-    """Whether a short statement takes back what was said before it."""
+    """Whether a short statement takes back what was said before it, or corrects so ("no, cancel")."""
     words = _WORD.findall(_folded(text))
+    if not 0 < len(words) <= MOST_WORDS:
+        return False
+    corrected = words[1:] and any(words[0] in pack.corrects for pack in language_packs().values())
+    return _takes_back(words) or bool(corrected and _takes_back(words[1:]))
+
+
+def _takes_back(words: Sequence[str]) -> bool:
     said = " ".join(words)
-    return 0 < len(words) <= MOST_WORDS and any(
+    return any(
         said.startswith(phrase) and len(said) <= len(phrase) + ENDING
         if _UNSPACED.match(phrase)
         else f"{said} ".startswith(f"{phrase} ")
@@ -115,6 +131,63 @@ def begins_to_correct(text: str) -> bool:
         for pack in language_packs().values()
         for phrase in pack.corrects
     )
+
+
+def rules(text: str) -> bool:
+    """Whether a statement rules what must or must not be, or on which condition."""
+    return _begins(text, "rules_begin") or _holds(text, "rules")
+
+
+def decides(text: str) -> bool:
+    """Whether a statement settles on something."""
+    return _holds(text, "decides")
+
+
+def names_somebody(text: str) -> bool:
+    """Whether a statement says what somebody is called, or where to reach him."""
+    return _holds(text, "names")
+
+
+def tells_health(text: str) -> bool:
+    """Whether a statement says what somebody cannot bear, or has."""
+    return _holds(text, "health")
+
+
+def _holds(text: str, key: str) -> bool:
+    said = _said(text)
+    spaced, joined = _phrases_by_word(key)
+    found = any(f" {phrase} " in said for word in said.split() if word in spaced for phrase in spaced[word])
+    return found or (_JOINED.search(said) is not None and any(phrase in said for phrase in joined))
+
+
+def _begins(text: str, key: str) -> bool:
+    """Whether the text begins with one of the phrases, and goes on in the same clause."""
+    said = _said(text)
+    spaced, joined = _phrases_by_word(key)
+    known = next((phrase for phrase in spaced.get(said.split(maxsplit=1)[0] if said.strip() else "", ())
+                  if said.startswith(f" {phrase} ")), None)  # fmt: skip
+    if known is None:
+        return said[1:].startswith(joined)
+    last = known.rsplit(" ", 1)[-1]
+    behind = _folded(text[:MOST_BEGUN]).partition(last)[2]
+    return not behind.startswith((",", ".", "!", ";", ":"))
+
+
+@memo(maxsize=16)
+def _said(text: str) -> str:
+    return f" {' '.join(_WORD.findall(_folded(text[:MOST_CORRECTED])))} "
+
+
+@cache
+def _phrases_by_word(key: str) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """The phrases of all languages by their first word, and those of scripts in which words are joined."""
+    phrases = sorted({phrase for pack in language_packs().values() for phrase in getattr(pack, key)})
+    spaced: dict[str, tuple[str, ...]] = {}
+    for phrase in phrases:
+        if not _JOINED.search(phrase):
+            word = phrase.partition(" ")[0]
+            spaced[word] = (*spaced.get(word, ()), phrase)
+    return spaced, tuple(phrase for phrase in phrases if _JOINED.search(phrase))
 
 
 def numbers_in(text: str) -> frozenset[str]:

@@ -41,7 +41,8 @@ MANY_WORDS = 5
 OFTEN = 3
 _MEASURE = re.compile(
     r"(?P<number>\d[\d.,:]{0,12}?)[.]?\s{0,2}"
-    r"(?P<unit>[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{1,20}|%|[€$£¥₹])"
+    r"(?P<unit>[\u3400-\u9fff]|(?![이예입에으은는을를로까])[\uac00-\ud7af]|[^\W\d_\u3040-\u30ff\uac00-\ud7af]{1,20}"
+    r"|%|[€$£¥₹])"
 )
 
 

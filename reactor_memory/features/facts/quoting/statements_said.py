@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from reactor_memory.features.facts.quoting.categories import category_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, REPLY, USER, Stance, anchor_of
 from reactor_memory.features.facts.quoting.term_worth import worth_of
 from reactor_memory.models import Message
@@ -54,8 +55,8 @@ _PASTED_LINE = re.compile(
 )
 _SENDER = "from|von|de|da|van|от|kimden|发件人|寄件者|差出人|보낸 사람|من|प्रेषक|จาก"
 _MAIL = re.compile(
-    rf"^(?:(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n)+"
-    rf"|(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n)+(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n)",
+    rf"^(?:(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n){{1,12}}"
+    rf"|(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n){{1,12}}(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n)",
     re.IGNORECASE | re.MULTILINE,
 )
 """The head of a mail: lines with names, one of them the sender. All behind it was pasted."""
@@ -97,6 +98,7 @@ def _statements(message: Message, turn: int, of_model: float) -> Iterator[Fact]:
             anchor=anchor_of(_one_line(speaker), seq),
             key=_key(stance, number, message, turn),
             value=cut_at_word(clause.text, LONGEST) if stance == "cut" else clause.text,
+            category=category_of(clause.text, stance),
             source_seq=seq,
             span=(clause.start, clause.start + len(clause.text)),
             said_by=message.role,

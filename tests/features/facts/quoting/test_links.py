@@ -17,6 +17,7 @@ from tests.features.facts.quoting.reading import calls, lines, one, read, result
         ("帮我订四张去杭州的车票。", "算了"),
         ("Закажи столик у окна на субботу.", "Отмени."),
         ("窓側の席を予約して。", "やっぱりやめ"),
+        ("Put 26 candles on the list.", "no, cancel"),
     ],
 )
 def test_what_was_taken_back_is_never_told_without_that(said: str, back: str) -> None:
