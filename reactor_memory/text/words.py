@@ -223,12 +223,6 @@ def read_sentences(text: str) -> list[Sentence]:
     return [Sentence(words[0].begin, text[words[0].begin : words[-1].end], tuple(words)) for words in _sentences(text)]
 
 
-def telling_part(sentence: Sentence) -> tuple[int, int] | None:
-    """The place of a sentence from its first to its last word that is no filler; None if all are."""
-    kept = [word for word, keep in zip(sentence.words, _kept(sentence.words, FILLERS), strict=True) if keep]
-    return (kept[0].start, kept[-1].stop) if kept else None
-
-
 @memo(maxsize=4096)
 def squeeze(text: str) -> str:
     """A text without the words that it says nothing with: nothing is added, nothing changes its place.

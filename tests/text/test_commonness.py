@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import math
+import sys
+from array import array
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 import pytest
 
-from reactor_memory.text.commonness import packed_words, rarity
+from reactor_memory.text.commonness import LEVELS, number_of, rarity
 from reactor_memory.tokens import tiktoken_counter
+
+COMMONEST, RAREST = 200, 200_000
+"""Ranks of the level 0 and of the last one; a word that is no token at all is beyond it."""
+FREE = 0x0E00
+"""From this letter on scripts may be written without spaces: their tokens count without one before them."""
 
 
 @pytest.mark.parametrize(
@@ -35,3 +44,31 @@ def test_the_table_is_the_one_of_the_encoding() -> None:
     assert packed is not None
     ranks = tiktoken_counter._parse_ranks(gzip.decompress(packed))
     assert packed_words(ranks) == files("reactor_memory.text").joinpath("commonness.bin").read_bytes()
+
+
+def packed_words(ranks: Mapping[bytes, int]) -> bytes:
+    """The table for the ranks of an encoding."""
+    levels: dict[int, int] = {}
+    for word, rank in _words(ranks):
+        number = number_of(word)
+        levels[number] = min(levels.get(number, LEVELS), _level(rank))
+    table = array("I", sorted(number | level for number, level in levels.items() if level < LEVELS))
+    if sys.byteorder == "big":
+        table.byteswap()
+    return table.tobytes()
+
+
+def _words(ranks: Mapping[bytes, int]) -> Iterable[tuple[str, int]]:
+    for token, rank in ranks.items():
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            continue
+        word = text.strip()
+        if len(word) > 1 and word.isalpha() and (text[0] == " " or word[0] >= chr(FREE)):
+            yield word.casefold(), rank
+
+
+def _level(rank: int) -> int:
+    scale = math.log(max(rank, COMMONEST) / COMMONEST) / math.log(RAREST / COMMONEST)
+    return min(LEVELS - 1, int(scale * LEVELS))

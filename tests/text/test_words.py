@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, says_what, squeeze, telling_part
+from reactor_memory.text.words import MAX_CHARACTERS, read_sentences, says_what, squeeze
 from tests.scenes.tables import each_row
 
 SOME_TEXT = (
@@ -83,15 +83,6 @@ def test_a_short_form_is_the_text_with_words_left_out(text: str) -> None:
 def test_no_detail_is_lost(text: str) -> None:
     short = squeeze(text).casefold()
     assert all(detail in short for detail in details(text))
-
-
-@given(TEXTS)
-@example("A./")
-def test_the_telling_part_is_a_part_of_its_sentence(text: str) -> None:
-    for sentence in read_sentences(text):
-        if place := telling_part(sentence):
-            assert sentence.start <= place[0] < place[1] <= sentence.start + len(sentence.text)
-            assert sentence.text in text
 
 
 @pytest.mark.parametrize(

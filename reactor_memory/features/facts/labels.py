@@ -58,7 +58,6 @@ DIRECTIONS = frozenset(
         "new",
     ]
 )
-PARTICLES = frozenset(["in", "out", "up", "off"])
 """Words that say a direction together with the one before: ``check_in``."""
 
 MEASURES = frozenset(
