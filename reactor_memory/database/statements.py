@@ -2,8 +2,8 @@
 
 A file of them holds named blocks with ``:name`` parameters. A block ``-- name: x`` serves both engines; a twin
 ``-- name: x [postgres]`` directly below replaces it on PostgreSQL. A line ``-- include: x`` stands for the text of
-another block. For asyncpg the parameters become ``$n``, one number a name; for SQLite ``?``, which it binds faster than
-names.
+another block of the file; one that is no statement by itself begins with ``-- part: x``. For asyncpg the parameters
+become ``$n``, one number a name; for SQLite ``?``, which it binds faster than names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 _OWN_FILE = Path(__file__).with_name("statements.sql")
 
-_HEADER = re.compile(r"^-- name: (\w+)( \[postgres\])?$", re.MULTILINE)
+_HEADER = re.compile(r"^-- (name|part): (\w+)( \[postgres\])?$", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 _COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
 _LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
@@ -53,17 +53,15 @@ class Block(NamedTuple):
 
 
 def parse(source: str) -> tuple[Block, ...]:
-    """The blocks of a file of queries, in its order."""
+    """The statements of a file of queries, in its order."""
     headers = list(_HEADER.finditer(source))
     ends = [header.start() for header in headers[1:]] + [len(source)]
-    texts = {header[1]: source[header.end() : end].strip() for header, end in zip(headers, ends, strict=True)}
+    texts = [source[header.end() : end].strip() for header, end in zip(headers, ends, strict=True)]
+    named = {header[2]: text for header, text in zip(headers, texts, strict=True)}
     return tuple(
-        Block(
-            header[1],
-            header[2] is not None,
-            _INCLUDE.sub(lambda include: texts[include[1]], source[header.end() : end].strip()),
-        )
-        for header, end in zip(headers, ends, strict=True)
+        Block(header[2], header[3] is not None, _INCLUDE.sub(lambda include: named[include[1]], text))
+        for header, text in zip(headers, texts, strict=True)
+        if header[1] == "name"
     )
 
 

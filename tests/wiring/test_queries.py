@@ -36,9 +36,9 @@ HARMLESS_SCAN = re.compile(
     r"|SCAN (?:best|wanted|needed|archived|load|\(subquery-\d+\))$"
 )
 """Of bound JSON, of what full text matched, of rows that another step has found."""
-INCLUDED = set(
-    re.findall(r"^-- include: (\w+)", "\n".join(path.read_text() for path in PACKAGE.rglob("*.sql")), re.MULTILINE)
-)
+SQL = "\n".join(path.read_text() for path in PACKAGE.rglob("*.sql"))
+INCLUDED = set(re.findall(r"^-- include: (\w+)", SQL, re.MULTILINE))
+PARTS = re.findall(r"^-- part: (\w+)", SQL, re.MULTILINE)
 NAMED = {f"{block.name}{' [postgres]' if block.only_postgres else ''}": block for block in QUERIES.blocks}
 
 
@@ -47,8 +47,7 @@ class TestEveryStatement:
     def test_names_its_group_or_user_or_says_why_not(self, block: Block) -> None:
         tables = re.findall(r"(?:FROM|JOIN|INTO|UPDATE)\s+(\w+)", block.statement)
         names_group = re.search(r"(= |VALUES \():(group|user)_id", block.statement)
-        is_part = block.name in INCLUDED and set(tables) <= {"own", "newest", "conversation_summaries"}
-        assert names_group or is_part or "-- across groups" in block.text, tables
+        assert names_group or "-- across groups" in block.text, tables
 
     @each_row("block", NAMED.values())
     def test_uses_nothing_that_shards_lack(self, block: Block) -> None:
@@ -115,12 +114,17 @@ class TestEveryStatement:
 
 class TestTheFile:
     def test_every_name_is_used_and_every_use_is_known(self) -> None:
-        used = {one or other for one, other in CALLS.findall(SOURCES)} | INCLUDED
+        used = {one or other for one, other in CALLS.findall(SOURCES)} | INCLUDED - {*PARTS}
         used |= set(re.findall(r'"(delete_\w+|forget_work|\w+_of_ranges|rewrite|checkpoint)"', SOURCES))
         used |= set(
             re.findall(r'"(read_\w*context\w*|recall_search\w*|merge_\w+|count_\w+|finish_scrub|scrub_soon)"', SOURCES)
         )
         assert used == {block.name for block in QUERIES.blocks}
+
+    def test_every_part_is_included_under_its_own_name(self) -> None:
+        assert {*PARTS} <= INCLUDED
+        assert len({*PARTS}) == len(PARTS)
+        assert not {*PARTS} & {block.name for block in QUERIES.blocks}
 
     def test_none_of_a_batch_returns_rows(self) -> None:
         batched = set(re.findall(r'Batch\(\s*"(\w+)"', SOURCES))
@@ -152,9 +156,13 @@ class TestParsing:
         assert (twin.name, twin.only_postgres, twin.statement) == ("one", True, "SELECT 2")
 
     def test_an_included_block_stands_where_it_is_named(self) -> None:
-        _, part, whole = parse("-- name: x\nX\n-- name: part\n-- why\nB\n-- name: whole\nA\n-- include: part\nC\n")
-        assert part.statement == "B"
+        _, block, whole = parse("-- name: x\nX\n-- name: y\n-- why\nB\n-- name: whole\nA\n-- include: y\nC\n")
+        assert block.statement == "B"
         assert whole.statement == "A\nB\nC"
+
+    def test_a_part_is_no_statement(self) -> None:
+        (whole,) = parse("-- part: end\n-- why\nB\n-- name: whole\nA\n-- include: end\n")
+        assert (whole.name, whole.statement) == ("whole", "A\nB")
 
     def test_a_name_has_one_number_however_often_it_stands(self) -> None:
         query = to_numbered("SELECT :b, :a, :b::text")

@@ -5,36 +5,31 @@
 
 -- Conversations
 
--- name: session
+-- part: session_rows
 SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
        forked_from_id, forked_at_seq, deleted_at
 FROM conversations
+
+-- name: session
+-- include: session_rows
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: lock_session
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: lock_session [postgres]
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 FOR UPDATE
 
 -- name: lock_group
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE group_id = :group_id
 ORDER BY created_at, conversation_id
 
 -- name: lock_group [postgres]
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE group_id = :group_id
 ORDER BY created_at, conversation_id
 FOR UPDATE
@@ -76,47 +71,38 @@ WHERE deleted_at < :before AND purged_at IS NULL
 ORDER BY deleted_at, conversation_id
 LIMIT :limit
 
--- name: list_owned
--- across groups
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
-WHERE owner_id = :owner_id AND deleted_at IS NULL
+-- part: next_by_activity
   AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
 ORDER BY updated_at DESC, conversation_id
 LIMIT :limit
+
+-- name: list_owned
+-- across groups
+-- include: session_rows
+WHERE owner_id = :owner_id AND deleted_at IS NULL
+-- include: next_by_activity
 
 -- name: list_all
 -- For whoever owns the database: of all owners.
 -- across groups
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE deleted_at IS NULL
-  AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
-ORDER BY updated_at DESC, conversation_id
-LIMIT :limit
+-- include: next_by_activity
 
 -- name: list_matching
 -- As list_all, of those whose id, owner or title is like a pattern in lower case; :escape takes their meaning from % and _.
 -- across groups
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE deleted_at IS NULL
   AND (LOWER(conversation_id) LIKE :pattern ESCAPE :escape OR LOWER(owner_id) LIKE :pattern ESCAPE :escape
        OR LOWER(title) LIKE :pattern ESCAPE :escape)
-  AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
-ORDER BY updated_at DESC, conversation_id
-LIMIT :limit
+-- include: next_by_activity
 
 -- name: list_beginning
 -- Ids that lie between two texts, by the key of the table: roots (:of_forks 0), or forks (1) of one root; with an
 -- owner those that this user may open. Of those that were deleted only the first text itself: it is an id, too.
 -- across groups
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE group_id >= :first_group AND group_id <= :last_group
   AND conversation_id >= :first_id AND conversation_id <= :last_id
   AND (deleted_at IS NULL OR conversation_id = :first_id)
@@ -126,21 +112,15 @@ ORDER BY group_id, conversation_id
 LIMIT :limit
 
 -- name: group
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE group_id = :group_id AND deleted_at IS NULL
 ORDER BY created_at, conversation_id
 
 -- name: list_open
 -- across groups
-SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
-       forked_from_id, forked_at_seq, deleted_at
-FROM conversations
+-- include: session_rows
 WHERE owner_id IS NULL AND deleted_at IS NULL
-  AND updated_at <= :updated_at AND (updated_at < :updated_at OR conversation_id > :conversation_id)
-ORDER BY updated_at DESC, conversation_id
-LIMIT :limit
+-- include: next_by_activity
 
 
 -- Appending
@@ -319,28 +299,28 @@ SELECT seq, batch_key, batch_size FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq AND batch_key LIKE :pattern
 
--- name: step_of_message [postgres]
+-- part: step_of_message
 -- Of the first message of a step: where the turn begins whose step it is, and how many messages the step has.
 SUBSTRING(batch_key FROM '^turn ([0-9]{1,18}) after [0-9]{1,18}$')::bigint AS turn_seq, batch_size
+
+-- part: in_view
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq
+  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
 
 -- name: messages_oldest_first
 -- What was archived until behind `hidden_until` is in view: this branch began before.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
-FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq
-  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
+-- include: in_view
 ORDER BY seq
 LIMIT :limit
 
 -- name: messages_newest_first
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
-FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq
-  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
+-- include: in_view
 ORDER BY seq DESC
 LIMIT :limit
 
@@ -348,10 +328,7 @@ LIMIT :limit
 -- As `messages_newest_first`, with what `steps` gives.
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at, batch_key, batch_size
-FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq
-  AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
+-- include: in_view
 ORDER BY seq DESC
 LIMIT :limit
 
@@ -405,7 +382,7 @@ WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
   AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (wanted ->> 3)::bigint))
 ORDER BY message.seq
 
--- name: session_and_pins [postgres]
+-- part: session_and_pins
 -- The beginning of the statements that read a context. `part` tells their rows apart: 0 session, 1 summary, 2 layout,
 -- 3 message (with its step), 4 pin, 5 system message at the head of the session, 6 whether there are later ones. The columns are those of
 -- a message and two more.
@@ -433,7 +410,7 @@ SELECT 6, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, N
 WHERE EXISTS (SELECT 1 FROM messages WHERE group_id = :group_id AND role = 'system' AND seq > 1)
 UNION ALL
 
--- name: summary_and_layout [postgres]
+-- part: summary_and_layout
 SELECT 1, covered_seq, narrative, CASE WHEN :facts::boolean THEN facts_json END, stale_ranges, truncated::text,
        CASE WHEN :facts::boolean THEN spare_json END, CASE WHEN :facts::boolean THEN lines_json END,
        NULL, NULL, NULL, NULL,
@@ -541,7 +518,7 @@ WITH own AS (
 -- include: summary_and_layout
 -- include: within_tokens
 
--- name: within_tokens [postgres]
+-- part: within_tokens
 -- The end of these statements: above the trigger, a message is shown unless the newer ones have passed the limit.
 SELECT 3, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at, turn_seq, batch_size

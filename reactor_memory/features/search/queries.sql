@@ -17,7 +17,7 @@ LEFT JOIN search_progress AS progress
   ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
 WHERE member.user_id = :user_id AND own.deleted_at IS NULL AND own.owner_id IS NOT NULL
 
--- name: search_hits [postgres]
+-- part: search_hits
 -- The beginning of the searches for words. The index is asked for all terms at once, each term only of what it found.
 -- across groups
 WITH visible AS MATERIALIZED (

@@ -197,13 +197,8 @@ FROM named, json_array_elements(:parts::json) AS part, LATERAL (
     LIMIT 1
 ) AS message
 
--- name: visible_messages
+-- part: visible
 -- Without a client those that users see; with one, summaries, what is for all agents, and its own, too.
-SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
-       token_count, tokenizer, created_at
-FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq
   AND (state IS NULL OR state = 'archived')
   AND ((visibility = 'user' AND role <> 'summary') OR
        (CAST(:client_id AS TEXT) IS NOT NULL AND
@@ -211,6 +206,14 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
        CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
 ORDER BY seq
+
+-- name: visible_messages
+SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
+       token_count, tokenizer, created_at
+FROM messages
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND seq >= :start_seq AND seq <= :end_seq
+-- include: visible
 LIMIT :limit
 
 -- name: visible_messages_of_ranges
@@ -220,12 +223,7 @@ FROM json_each(:ranges) AS wanted
 CROSS JOIN messages
 WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
   AND seq >= json_extract(wanted.value, '$[1]') AND seq <= json_extract(wanted.value, '$[2]')
-  AND (state IS NULL OR state = 'archived')
-  AND ((visibility = 'user' AND role <> 'summary') OR
-       (CAST(:client_id AS TEXT) IS NOT NULL AND (role = 'summary' OR author_id = CAST(:client_id AS TEXT))))
-  AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
-       CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
-ORDER BY seq
+-- include: visible
 
 -- name: visible_messages_of_ranges [postgres]
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
@@ -234,12 +232,7 @@ FROM json_array_elements(:ranges::json) AS wanted
 CROSS JOIN messages
 WHERE group_id = :group_id AND conversation_id = wanted ->> 0
   AND seq >= (wanted ->> 1)::bigint AND seq <= (wanted ->> 2)::bigint
-  AND (state IS NULL OR state = 'archived')
-  AND ((visibility = 'user' AND role <> 'summary') OR
-       (CAST(:client_id AS TEXT) IS NOT NULL AND (role = 'summary' OR author_id = CAST(:client_id AS TEXT))))
-  AND (CAST(:channel AS TEXT) IS NULL OR CAST(:channel AS TEXT) =
-       CASE WHEN role = 'summary' THEN 'SUMMARY' WHEN visibility = 'user' THEN 'HISTORY' ELSE 'MEMORY' END)
-ORDER BY seq
+-- include: visible
 
 -- name: message_of_id
 SELECT seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import anyio
 import pytest
@@ -331,6 +332,22 @@ class Seeing:
             )
             == []
         )
+
+    async def test_who_sees_what_of_a_fork_of_a_fork(self, store: Store) -> None:
+        """Several ranges are read in one statement."""
+        await create(store, "c")
+        for_agents: dict[str, Any] = {"visibility": "system", "by": "B"}
+        await say(store, "c", "of B", visibility="agent", by="B")
+        await say(store, "c", "one", **for_agents)
+        await say(store, "c", "3")
+        await fork(store, "c", "c~f", 3)
+        await say(store, "c~f", "two", **for_agents)
+        await say(store, "c~f", "4")
+        session = (await fork(store, "c~f", "c~g", 4)).session
+        await say(store, "c~g", "three", **for_agents)
+        seen = await store.database.read(conversations.read_visible, MessagesQuery(session=session, client_id="A"))
+        assert texts(seen) == ["one", "two", "three"]
+        assert await store.database.read(conversations.read_visible, MessagesQuery(session=session)) == ()
 
     async def test_pages_follow_one_another_across_forks(self, store: Store) -> None:
         await create(store, "c")
