@@ -88,7 +88,9 @@ async def _copy(source: str, target: str, owner_id: str | None, session_id: str 
 
 
 async def _copy_group(copier: SessionCopier, session_id: str) -> Copied:
-    group_id = session_id.partition("~")[0]
+    from reactor_memory.core.log.branches import group_of
+
+    group_id = group_of(session_id)
     found = await copier.compare_group(group_id)
     with _progress(found.messages) as advance:
         return await copier.copy_group(group_id, advance)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 from litestar import Controller, Response, delete, get, patch, post
@@ -12,15 +11,13 @@ from litestar.params import JSONBody, QueryParameter
 from reactor_memory.database.database import Database
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.conversations import Conversations
-from reactor_memory.features.sharing.messages import NewMessage
 from reactor_memory.features.sharing.models import ListMode
-from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.features.tiers.operations import read_range_summaries
 from reactor_memory.server import serializers
 from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.new_messages import of_user
-from reactor_memory.server.paging import ServiceTokens, page
+from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit, MessageId, Words
 
 Mode = Annotated[ListMode, QueryParameter(name="mode")]
@@ -46,11 +43,8 @@ class ConversationController(Controller):
         rows = await self.conversations.list(
             principal, mode=mode, text=words, after=tokens.after(after, tuple[int, str]), limit=limit + 1
         )
-        shown, more = page(rows, limit)
-        return bodies.ConversationPage(
-            data=[serializers.conversation_summary(row) for row in shown],
-            next_cursor=tokens.before((shown[-1].session.updated_at, shown[-1].conversation_id)) if more else None,
-        )
+        shown, cursor = tokens.page(rows, limit, lambda row: (row.session.updated_at, row.conversation_id))
+        return bodies.ConversationPage(data=list(map(serializers.conversation_summary, shown)), next_cursor=cursor)
 
     @post("", operation_id="createConversation")
     async def create_conversation(
@@ -58,16 +52,14 @@ class ConversationController(Controller):
     ) -> Response[bodies.Conversation]:
         """A new conversation that the user owns."""
         self.limits.check_metadata(data.metadata)
-        asked = KeyedRequest(principal=principal, operation=("createConversation",), body=data)
-        return await self.answered.once(idempotency_key, asked, partial(self._create, principal, data))
-
-    async def _create(
-        self, principal: Principal, data: bodies.CreateConversationRequest, request_key: str | None
-    ) -> bodies.Conversation:
-        created = await self.conversations.create(
-            principal, title=data.title, metadata=data.metadata, agent_name=data.agent_name, request_key=request_key
+        return await self.answered.once(
+            idempotency_key,
+            KeyedRequest(principal=principal, operation=("createConversation",), body=data),
+            lambda key: self.conversations.create(
+                principal, title=data.title, metadata=data.metadata, agent_name=data.agent_name, request_key=key
+            ),
+            serializers.conversation,
         )
-        return serializers.conversation(created)
 
     @get("/{conversationId:str}", operation_id="getConversation")
     async def get_conversation(self, principal: Caller, conversation_id: ConversationId) -> bodies.Conversation:
@@ -109,18 +101,14 @@ class ConversationController(Controller):
         self, principal: Caller, conversation_id: ConversationId, idempotency_key: Key = None
     ) -> Response[bodies.Conversation]:
         """Bring back what was deleted together; for the owner."""
-        asked = KeyedRequest(
-            principal=principal,
-            operation=("restoreConversation", conversation_id),
-            status=200,
-            group_id=group_of(conversation_id),
+        return await self.answered.once(
+            idempotency_key,
+            KeyedRequest(
+                principal=principal, operation=("restoreConversation",), conversation_id=conversation_id, status=200
+            ),
+            lambda _: self.conversations.restore(principal, conversation_id),
+            serializers.conversation,
         )
-        return await self.answered.once(idempotency_key, asked, partial(self._restore, principal, conversation_id))
-
-    async def _restore(
-        self, principal: Principal, conversation_id: str, request_key: str | None
-    ) -> bodies.Conversation:
-        return serializers.conversation(await self.conversations.restore(principal, conversation_id))
 
     @post("/{conversationId:str}/messages/{messageId:str}/fork", operation_id="forkConversation")
     async def fork_conversation(
@@ -135,29 +123,19 @@ class ConversationController(Controller):
         for writers.
         """
         said = None if data.new_message is None else of_user(data.new_message, self.limits, "newMessage.")
-        asked = KeyedRequest(
-            principal=principal,
-            operation=("forkConversation", conversation_id, message_id),
-            body=data,
-            group_id=group_of(conversation_id),
-        )
         return await self.answered.once(
-            idempotency_key, asked, partial(self._fork, principal, conversation_id, message_id, data.title, said)
+            idempotency_key,
+            KeyedRequest(
+                principal=principal,
+                operation=("forkConversation", message_id),
+                conversation_id=conversation_id,
+                body=data,
+            ),
+            lambda key: self.conversations.fork(
+                principal, conversation_id, message_id, title=data.title, first=said, request_key=key
+            ),
+            serializers.conversation,
         )
-
-    async def _fork(
-        self,
-        principal: Principal,
-        conversation_id: str,
-        message_id: str,
-        title: str | None,
-        said: NewMessage | None,
-        request_key: str | None,
-    ) -> bodies.Conversation:
-        fork = await self.conversations.fork(
-            principal, conversation_id, message_id, title=title, first=said, request_key=request_key
-        )
-        return serializers.conversation(fork)
 
     @get("/{conversationId:str}/forks", operation_id="listForks")
     async def list_forks(
@@ -168,13 +146,5 @@ class ConversationController(Controller):
         rows = await self.conversations.forks(
             principal, conversation_id, after=tokens.after(after, tuple[int, str]), limit=limit + 1
         )
-        shown, more = page(rows, limit)
-        return bodies.ForkPage(
-            data=[serializers.fork(row, conversation_id) for row in shown],
-            next_cursor=tokens.before((shown[-1].session.created_at, shown[-1].conversation_id)) if more else None,
-        )
-
-
-def group_of(conversation_id: str) -> str:
-    """The id of the root: that of a fork begins with it."""
-    return conversation_id.partition("~")[0]
+        shown, cursor = tokens.page(rows, limit, lambda row: (row.session.created_at, row.conversation_id))
+        return bodies.ForkPage(data=[serializers.fork(row, conversation_id) for row in shown], next_cursor=cursor)

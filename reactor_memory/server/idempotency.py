@@ -17,6 +17,7 @@ import anyio
 import msgspec
 from litestar import Response
 
+from reactor_memory.core.log.branches import group_of
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.errors import StoreError
@@ -36,6 +37,7 @@ from reactor_memory.server.problems import (
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
 
+D = TypeVar("D")
 T = TypeVar("T")
 
 HEADER = "Idempotency-Key"
@@ -61,20 +63,21 @@ def checked_key(key: str) -> str:
 
 
 class KeyedRequest(Value, frozen=True, kw_only=True):
-    """A request as it counts for its repetition: what is asked (`operation`, with the ids of the path) with what.
+    """A request as it counts for its repetition: what is asked (`operation`, with other ids of the path) with what.
 
-    `status` is the one of its answer. `group_id` is the group that the answer tells of, where it is known before.
+    `status` is the one of its answer, which tells of the group of `conversation_id`, or of one that is new.
     """
 
     principal: Principal
     operation: tuple[str, ...]
+    conversation_id: str | None = None
     body: msgspec.Struct | None = None
     status: int = 201
-    group_id: str | None = None
 
     @property
     def fingerprint(self) -> str:
-        return blake2b(_CANONICAL.encode((self.operation, self.body)), digest_size=16).hexdigest()
+        asked = (self.operation, self.conversation_id, self.body)
+        return blake2b(_CANONICAL.encode(asked), digest_size=16).hexdigest()
 
 
 class AnsweredRequests:
@@ -86,17 +89,21 @@ class AnsweredRequests:
         self._clock = clock
 
     async def once(
-        self, key: str | None, asked: KeyedRequest, deed: Callable[[str | None], Awaitable[T]]
+        self,
+        key: str | None,
+        asked: KeyedRequest,
+        deed: Callable[[str | None], Awaitable[D]],
+        serialized: Callable[[D], T],
     ) -> Response[T]:
-        """The answer of `deed`, now or when it was first asked for. It gets the key that the ids of what it creates are
-        to be made from (None: any).
+        """What `deed` comes to, `serialized`, now or when it was first asked for. The deed gets the key that the ids of
+        what it creates are to be made from (None: any).
 
         Raises `ProblemError` for a key of another request, and for one that is being worked on, and
         `SessionNotFoundError` if the first answer tells of a conversation that is none of the caller's business any
         more.
         """
         if key is None:
-            return Response(await deed(None), status_code=asked.status)
+            return Response(serialized(await deed(None)), status_code=asked.status)
         request = self._request(checked_key(key), asked)
         known = await self._database.write(
             answered_requests.claim_request,
@@ -106,11 +113,11 @@ class AnsweredRequests:
         )
         if known is not None:
             return await self._replay(request, known, asked.principal)
-        answer = await self._done(request, deed)
+        answer = serialized(await self._done(request, deed))
         await self._database.write(answered_requests.answer_request, _answered(request, asked, answer))
         return Response(answer, status_code=asked.status)
 
-    async def _done(self, request: AnsweredRequest, deed: Callable[[str | None], Awaitable[T]]) -> T:
+    async def _done(self, request: AnsweredRequest, deed: Callable[[str | None], Awaitable[D]]) -> D:
         try:
             return await deed(f"{request.request_key} {request.fingerprint}")
         except BaseException:
@@ -141,7 +148,7 @@ class AnsweredRequests:
             principal_id=asked.principal.principal_id,
             request_key=key,
             user_id=asked.principal.user_id,
-            group_id=asked.group_id,
+            group_id=None if asked.conversation_id is None else group_of(asked.conversation_id),
             fingerprint=asked.fingerprint,
             lease_until=now + LEASE_MICROSECONDS,
             created_at=now,

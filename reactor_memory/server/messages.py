@@ -14,7 +14,7 @@ from reactor_memory.models import Message
 from reactor_memory.server import serializers
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.new_messages import of_user
-from reactor_memory.server.paging import ListingTokens, ServiceTokens, page
+from reactor_memory.server.paging import ListingTokens, ServiceTokens
 from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit
 
 Inherit = Annotated[
@@ -64,8 +64,6 @@ def message_page(
     rows: Sequence[Message], limit: int, conversation_id: str, tokens: ListingTokens, *, whole: bool = False
 ) -> bodies.MessagePage:
     """The first `limit` of `rows`, which are one more if another page follows."""
-    shown, more = page(rows, limit)
-    return bodies.MessagePage(
-        data=[serializers.message(row, conversation_id, whole=whole) for row in shown],
-        next_cursor=tokens.before(shown[-1].seq) if more else None,
-    )
+    shown, cursor = tokens.page(rows, limit, lambda row: row.seq)
+    data = [serializers.message(row, conversation_id, whole=whole) for row in shown]
+    return bodies.MessagePage(data=data, next_cursor=cursor)

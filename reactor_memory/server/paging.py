@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from secrets import token_hex
 from typing import Any, TypeVar, cast
@@ -63,6 +63,13 @@ class ListingTokens:
             raise PageTokenError
         return found
 
+    def page(self, rows: Sequence[T], limit: int, keys: Callable[[T], object]) -> tuple[Sequence[T], str | None]:
+        """The rows of a page, of which one more than `limit` was asked for, and the token of the next one if others
+        follow.
+        """
+        shown = rows[:limit]
+        return shown, self.before(keys(shown[-1])) if len(rows) > limit else None
+
     def before(self, keys: object) -> str:
         """The token of the page behind the row with these keys."""
         encoded = msgspec.json.encode(keys)
@@ -94,11 +101,6 @@ def _unpacked(token: str) -> bytes:
     if urlsafe_b64encode(unpacked).rstrip(b"=").decode("ascii") != token:
         raise PageTokenError
     return unpacked
-
-
-def page(rows: Sequence[T], limit: int) -> tuple[Sequence[T], bool]:
-    """The rows of a page, of which one more than `limit` was asked for, and whether others follow."""
-    return rows[:limit], len(rows) > limit
 
 
 class ServiceTokens:

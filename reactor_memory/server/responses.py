@@ -72,20 +72,12 @@ class ResponseWritingController(Controller):
         idempotency_key: Key = None,
     ) -> Response[bodies.Response]:
         """Begin a response. One that another producer is still writing in this conversation is superseded."""
-
-        async def start(request_key: str | None) -> bodies.Response:
-            started = await self.streams.start(
-                principal, conversation_id, producer=data.producer, request_key=request_key
-            )
-            return serializers.response(started)
-
-        asked = KeyedRequest(
-            principal=principal,
-            operation=("startResponse", conversation_id),
-            body=data,
-            group_id=conversation_id.partition("~")[0],
+        return await self.answered.once(
+            idempotency_key,
+            KeyedRequest(principal=principal, operation=("startResponse",), conversation_id=conversation_id, body=data),
+            lambda key: self.streams.start(principal, conversation_id, producer=data.producer, request_key=key),
+            serializers.response,
         )
-        return await self.answered.once(idempotency_key, asked, start)
 
     @get("/{responseId:str}", operation_id="getAgentResponse")
     async def get_agent_response(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from litestar import Controller, Response, delete, get, patch, post
 from litestar.params import JSONBody
 
 from reactor_memory.features.sharing import bodies
 from reactor_memory.features.sharing.members import Sharing
-from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server import serializers
-from reactor_memory.server.conversations import group_of
 from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
-from reactor_memory.server.paging import ServiceTokens, page
+from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.parameters import After, Caller, ConversationId, Key, Limit, MemberId, TransferId
 
 
@@ -39,19 +35,14 @@ class SharingController(Controller):
         idempotency_key: Key = None,
     ) -> Response[bodies.ConversationMembership]:
         """Give another user access to the conversation and its forks; for managers."""
-        asked = KeyedRequest(
-            principal=principal,
-            operation=("shareConversation", conversation_id),
-            body=data,
-            group_id=group_of(conversation_id),
+        return await self.answered.once(
+            idempotency_key,
+            KeyedRequest(
+                principal=principal, operation=("shareConversation",), conversation_id=conversation_id, body=data
+            ),
+            lambda _: self.sharing.add(principal, conversation_id, data.user_id, data.access_level),
+            lambda member: serializers.membership(member, conversation_id),
         )
-        return await self.answered.once(idempotency_key, asked, partial(self._share, principal, conversation_id, data))
-
-    async def _share(
-        self, principal: Principal, conversation_id: str, data: bodies.ShareConversationRequest, request_key: str | None
-    ) -> bodies.ConversationMembership:
-        member = await self.sharing.add(principal, conversation_id, data.user_id, data.access_level)
-        return serializers.membership(member, conversation_id)
 
     @patch("/memberships/{userId:str}", operation_id="updateMembership")
     async def update_membership(
@@ -79,20 +70,17 @@ class SharingController(Controller):
         idempotency_key: Key = None,
     ) -> Response[bodies.OwnershipTransfer]:
         """Offer the conversation and its forks to a member, who may accept; for the owner."""
-        asked = KeyedRequest(
-            principal=principal,
-            operation=("transferOwnership", conversation_id),
-            body=data,
-            status=202,
-            group_id=group_of(conversation_id),
-        )
-        return await self.answered.once(idempotency_key, asked, partial(self._offer, principal, conversation_id, data))
-
-    async def _offer(
-        self, principal: Principal, conversation_id: str, data: bodies.TransferOwnershipRequest, request_key: str | None
-    ) -> bodies.OwnershipTransfer:
-        return serializers.transfer(
-            await self.sharing.offer(principal, conversation_id, data.new_owner_user_id, request_key=request_key)
+        return await self.answered.once(
+            idempotency_key,
+            KeyedRequest(
+                principal=principal,
+                operation=("transferOwnership",),
+                conversation_id=conversation_id,
+                body=data,
+                status=202,
+            ),
+            lambda key: self.sharing.offer(principal, conversation_id, data.new_owner_user_id, request_key=key),
+            serializers.transfer,
         )
 
     @get("/audit", operation_id="listAudit")
@@ -104,11 +92,8 @@ class SharingController(Controller):
         rows = await self.sharing.audit(
             principal, conversation_id, after=tokens.after(after, str) or "", limit=limit + 1
         )
-        shown, more = page(rows, limit)
-        return bodies.AuditPage(
-            data=[serializers.audit_entry(row) for row in shown],
-            next_cursor=tokens.before(shown[-1].record_id) if more else None,
-        )
+        shown, cursor = tokens.page(rows, limit, lambda row: row.record_id)
+        return bodies.AuditPage(data=list(map(serializers.audit_entry, shown)), next_cursor=cursor)
 
 
 class TransferController(Controller):
@@ -128,10 +113,9 @@ class TransferController(Controller):
     ) -> Response[None]:
         """Own what was offered; the owner becomes a manager."""
         asked = KeyedRequest(principal=principal, operation=("acceptOwnershipTransfer", transfer_id), status=204)
-        return await self.answered.once(idempotency_key, asked, partial(self._accept, principal, transfer_id))
-
-    async def _accept(self, principal: Principal, transfer_id: str, request_key: str | None) -> None:
-        await self.sharing.accept(principal, transfer_id)
+        return await self.answered.once(
+            idempotency_key, asked, lambda _: self.sharing.accept(principal, transfer_id), _nothing
+        )
 
     @delete("/{transferId:str}", operation_id="declineOwnershipTransfer")
     async def decline_ownership_transfer(self, principal: Caller, transfer_id: TransferId) -> None:
@@ -144,7 +128,10 @@ class TransferController(Controller):
     ) -> Response[None]:
         """The same as deleting it."""
         asked = KeyedRequest(principal=principal, operation=("refuseOwnershipTransfer", transfer_id), status=204)
-        return await self.answered.once(idempotency_key, asked, partial(self._decline, principal, transfer_id))
+        return await self.answered.once(
+            idempotency_key, asked, lambda _: self.sharing.decline(principal, transfer_id), _nothing
+        )
 
-    async def _decline(self, principal: Principal, transfer_id: str, request_key: str | None) -> None:
-        await self.sharing.decline(principal, transfer_id)
+
+def _nothing(done: None) -> None:
+    """The answer about what leaves nothing to tell."""

@@ -162,6 +162,10 @@ def requests(container: ServiceContainer) -> AnsweredRequests:
     return AnsweredRequests(database=container.database(), access=container.access(), clock=container.clock())
 
 
+def unchanged(done: Any) -> Any:
+    return done
+
+
 def asked(user_id: str, what: str = "createConversation") -> KeyedRequest:
     return KeyedRequest(principal=Principal(user_id=user_id), operation=(what,))
 
@@ -174,10 +178,10 @@ async def test_one_that_is_being_worked_on_is_told_apart(requests: AnsweredReque
         await goes_on.wait()
         return "done"
 
-    first = asyncio.create_task(requests.once("k", asked("slow"), slowly))
+    first = asyncio.create_task(requests.once("k", asked("slow"), slowly, unchanged))
     await begun.wait()
     with pytest.raises(ProblemError) as refused:
-        await requests.once("k", asked("slow"), slowly)
+        await requests.once("k", asked("slow"), slowly, unchanged)
     goes_on.set()
     assert (await first).content == "done"
     assert (refused.value.code, refused.value.kind.status) == ("in_progress", 409)
@@ -196,8 +200,8 @@ async def test_a_request_that_failed_is_a_new_attempt(requests: AnsweredRequests
 
     user = f"failing {type(failure).__name__}"
     with pytest.raises(type(failure)):
-        await requests.once("k", asked(user), fails_once)
-    assert (await requests.once("k", asked(user), fails_once)).content == "done"
+        await requests.once("k", asked(user), fails_once, unchanged)
+    assert (await requests.once("k", asked(user), fails_once, unchanged)).content == "done"
     assert keys[0] == keys[1]
 
 
@@ -242,10 +246,10 @@ async def _done_by_the_dying_and_the_next(
         return done[-1]
 
     with pytest.raises(Died):
-        await dying.once("k", asked, noted)
+        await dying.once("k", asked, noted, unchanged)
     with pytest.raises(ProblemError, match="worked on"):
-        await AnsweredRequests(database=database, access=access, clock=clock).once("k", asked, noted)
-    await AnsweredRequests(database=database, access=access, clock=later(clock)).once("k", asked, noted)
+        await AnsweredRequests(database=database, access=access, clock=clock).once("k", asked, noted, unchanged)
+    await AnsweredRequests(database=database, access=access, clock=later(clock)).once("k", asked, noted, unchanged)
     first, second = done
     return first, second
 
@@ -282,7 +286,9 @@ async def test_fork_and_offer_are_made_once_though_their_maker_died(
         return (await container.sharing().offer(principal, conversation, "dave", request_key=request_key)).transfer_id
 
     forks = await _done_by_the_dying_and_the_next(
-        container, KeyedRequest(principal=principal, operation=("forkConversation", conversation)), fork
+        container,
+        KeyedRequest(principal=principal, operation=("forkConversation",), conversation_id=conversation),
+        fork,
     )
     assert forks[0] == forks[1]
     other_key = KeyedRequest(

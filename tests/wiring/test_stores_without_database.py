@@ -41,7 +41,7 @@ async def repeat_request(container: ServiceContainer) -> object:
     async def deed(request_key: str | None) -> None:
         raise AssertionError
 
-    return await requests.once("k", KeyedRequest(principal=ANN, operation=("x",)), deed)
+    return await requests.once("k", KeyedRequest(principal=ANN, operation=("x",)), deed, str)
 
 
 @each_row(

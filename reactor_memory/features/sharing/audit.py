@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias
 
+from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.validation import new_message_id
 from reactor_memory.database.database import Database
 from reactor_memory.features.sharing import member_operations
@@ -48,7 +49,7 @@ class Audit:
         now = self._clock()
         return AuditRecord(
             record_id=new_message_id(now),
-            group_id=conversation_id.partition("~")[0],
+            group_id=group_of(conversation_id),
             conversation_id=conversation_id,
             actor_id=principal.user_id,
             client_id=principal.client_id,
