@@ -298,62 +298,46 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :st
 -- name: delete_search_progress
 DELETE FROM search_progress WHERE group_id = :group_id AND conversation_id = :conversation_id
 
+-- part: owned_conversations
+SELECT own.conversation_id
+FROM conversations AS own
+LEFT JOIN search_progress AS progress
+  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
+LEFT JOIN background_work AS work
+  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
+WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
+  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+
+-- part: may_be_worked_on
+-- Unless somebody works on them or they are to be tried later.
+  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
+  AND (work.lease_until IS NULL OR work.lease_until <= :now
+       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
+ORDER BY own.group_id, own.conversation_id
+LIMIT :limit
+
 -- name: behind_in_words
 -- Conversations that have an owner and messages which are not indexed, unless somebody works on them or they are to be
 -- tried later.
 -- across groups
-SELECT own.conversation_id
-FROM conversations AS own
-LEFT JOIN search_progress AS progress
-  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
-LEFT JOIN background_work AS work
-  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
-WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
-  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+-- include: owned_conversations
   AND own.last_seq > COALESCE(CASE WHEN progress.analyzer = :analyzer THEN progress.indexed_seq END,
                               own.forked_at_seq - 1, 0)
-  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
-  AND (work.lease_until IS NULL OR work.lease_until <= :now
-       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
-ORDER BY own.group_id, own.conversation_id
-LIMIT :limit
+-- include: may_be_worked_on
 
 -- name: behind_in_meanings
 -- across groups
-SELECT own.conversation_id
-FROM conversations AS own
-LEFT JOIN search_progress AS progress
-  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
-LEFT JOIN background_work AS work
-  ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
-WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
-  AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
+-- include: owned_conversations
   AND own.last_seq > COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
                               own.forked_at_seq - 1, 0)
-  AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
-  AND (work.lease_until IS NULL OR work.lease_until <= :now
-       OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
-ORDER BY own.group_id, own.conversation_id
-LIMIT :limit
+-- include: may_be_worked_on
 
 -- name: search_backlog
 -- Messages that are not indexed yet, messages without a meaning yet, and messages that were given up.
 -- across groups
-SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.analyzer = :analyzer THEN progress.indexed_seq END,
+SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.analyzer = CAST(:analyzer AS BIGINT) THEN progress.indexed_seq END,
                                                  own.forked_at_seq - 1, 0)), 0) AS BIGINT),
-       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
-                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
-       CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
-FROM conversations AS own
-LEFT JOIN search_progress AS progress
-  ON progress.group_id = own.group_id AND progress.conversation_id = own.conversation_id
-WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
-
--- name: search_backlog [postgres]
--- across groups
-SELECT CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.analyzer = :analyzer::bigint THEN progress.indexed_seq END,
-                                                 own.forked_at_seq - 1, 0)), 0) AS BIGINT),
-       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = :model::text THEN progress.embedded_seq END,
+       CAST(COALESCE(SUM(own.last_seq - COALESCE(CASE WHEN progress.model = CAST(:model AS TEXT) THEN progress.embedded_seq END,
                                                  own.forked_at_seq - 1, 0)), 0) AS BIGINT),
        CAST(COALESCE(SUM(progress.parked), 0) AS BIGINT)
 FROM conversations AS own
