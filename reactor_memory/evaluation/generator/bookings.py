@@ -205,13 +205,24 @@ class Booking:
         self.script.call(f"{self.domain.finds} {self.domain.thing}s", arguments, {"results": found, "total": 34})
 
 
-def plain(script: Script) -> Iterator[None]:
-    """Asked for, read back, made."""
+def _agreed(script: Script) -> Booking:
+    """Asked for, read back, agreed to."""
     booking = Booking(script)
     booking.ask()
     booking.read_back()
     booking.agree()
+    return booking
+
+
+def _made(script: Script) -> Booking:
+    booking = _agreed(script)
     booking.make()
+    return booking
+
+
+def plain(script: Script) -> Iterator[None]:
+    """Asked for, read back, made."""
+    booking = _made(script)
     booking.probe_others()
     yield
 
@@ -234,11 +245,7 @@ def reworded(script: Script) -> Iterator[None]:
 
 def changed(script: Script) -> Iterator[None]:
     """Made, and later changed by another call, sometimes twice."""
-    booking = Booking(script)
-    booking.ask()
-    booking.read_back()
-    booking.agree()
-    booking.make()
+    booking = _made(script)
     slot, stale = booking.correctable(), list[Detail]()
     for _ in range(script.dice.choice((1, 1, 2))):
         yield
@@ -254,11 +261,7 @@ def changed(script: Script) -> Iterator[None]:
 
 def cancelled(script: Script) -> Iterator[None]:
     """Made, and later given up."""
-    booking = Booking(script)
-    booking.ask()
-    booking.read_back()
-    booking.agree()
-    booking.make()
+    booking = _made(script)
     yield
     booking.say(script.user, phrases.CANCELLING)
     booking.cancel()
@@ -269,10 +272,7 @@ def cancelled(script: Script) -> Iterator[None]:
 
 def refused(script: Script) -> Iterator[None]:
     """A first attempt fails; another value does it."""
-    booking = Booking(script)
-    booking.ask()
-    booking.read_back()
-    booking.agree()
+    booking = _agreed(script)
     booking.fail_to_make()
     slot = booking.correctable()
     booking.say(script.assistant, phrases.REFUSED, slot, old=booking.details[slot].spoken)
@@ -286,11 +286,7 @@ def refused(script: Script) -> Iterator[None]:
 
 def kept(script: Script) -> Iterator[None]:
     """A change is asked for later, and refused: all stays as it was."""
-    booking = Booking(script)
-    booking.ask()
-    booking.read_back()
-    booking.agree()
-    booking.make()
+    booking = _made(script)
     yield
     slot = booking.correctable()
     evidence, before = booking.evidence[slot], booking.replace(slot)
