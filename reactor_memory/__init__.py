@@ -12,8 +12,9 @@ Names are imported when they are first used, so that importing the package costs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reactor_memory.lazy_names import names_of
 
 if TYPE_CHECKING:
     from reactor_memory.core.context.context import Context
@@ -121,11 +122,7 @@ __all__ = [
     "open_memory",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = names_of(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

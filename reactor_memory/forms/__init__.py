@@ -5,8 +5,9 @@ Names are imported when they are first used: a turn that gives and takes texts n
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reactor_memory.lazy_names import names_of
 
 if TYPE_CHECKING:
     from reactor_memory.forms.kept_messages import record_of as record_of
@@ -35,9 +36,4 @@ _HOME = {
     "to_openai_responses": "requests",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return found
+__getattr__ = names_of(__name__, _HOME)

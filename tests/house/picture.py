@@ -25,7 +25,7 @@ FLOORS = (
     ("core",),
     ("database", "forms", "text"),
     ("models",),
-    ("errors", "version"),
+    ("errors", "lazy_names", "version"),
 )
 """From above. The contract of import-linter (pyproject.toml) has the same."""
 

@@ -5,8 +5,9 @@ Modules are imported when they are first used: most turns fit, most loads are of
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reactor_memory.lazy_names import modules_of
 
 if TYPE_CHECKING:
     from reactor_memory.core.context import own_history as own_history
@@ -15,10 +16,4 @@ if TYPE_CHECKING:
     from reactor_memory.core.context import turn_clamp as turn_clamp
     from reactor_memory.core.context import window_fill as window_fill
 
-_MODULES = ("turn_clamp", "own_history", "report_entries", "running_context", "window_fill")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+__getattr__ = modules_of(__name__)

@@ -5,8 +5,9 @@ Modules are imported when they are first used: a turn appends and reads, and nee
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reactor_memory.lazy_names import modules_of
 
 if TYPE_CHECKING:
     from reactor_memory.core.log import background_work as background_work
@@ -22,23 +23,4 @@ if TYPE_CHECKING:
     from reactor_memory.core.log import summaries as summaries
     from reactor_memory.core.log import withdrawals as withdrawals
 
-_MODULES = (
-    "background_work",
-    "context_layouts",
-    "deletion",
-    "forks",
-    "health",
-    "last_budgets",
-    "listing",
-    "operations",
-    "postgres_appends",
-    "postgres_contexts",
-    "summaries",
-    "withdrawals",
-)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+__getattr__ = modules_of(__name__)

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reactor_memory.lazy_names import names_of
 
 if TYPE_CHECKING:
     from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
@@ -32,8 +33,4 @@ __all__ = [
     "View",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+__getattr__ = names_of(__name__, _HOME)
