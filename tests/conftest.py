@@ -18,7 +18,7 @@ from tests.doubles.fake_gemini import FakeGemini
 from tests.doubles.fake_openai import FakeOpenAI
 from tests.scenes.counts import counts
 
-pytest_plugins = ["tests.scenes.fixtures_postgres"]
+pytest_plugins = ["tests.scenes.fixtures_postgres", "tests.scenes.fixtures_stores"]
 
 PROVEN = "proven: "
 """What begins the name of a property of a test that tells what it tried."""

@@ -20,12 +20,6 @@ from tests.acceptance.scenes import USER, extract, talk
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    urls = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path}/memory.db"}
-    return urls.get(request.param) or request.getfixturevalue("postgres_dsn")
-
-
 def opened(
     url: str, tell: Callable[[Sequence[Message]], Extraction] = extract, **sections: Any
 ) -> AbstractAsyncContextManager[Memory]:

@@ -37,13 +37,6 @@ pytestmark = pytest.mark.anyio
 SECRET = "the code is 4711"
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
-
-
 @asynccontextmanager
 async def chat(
     url: str = "memory://",

@@ -12,13 +12,10 @@ import pytest
 from reactor_memory import BudgetExceededError, InvalidInputError, Message, SummarizationError
 from reactor_memory.models.ledger import Extraction
 from tests.acceptance.scenes import USER, agent_memory, extract, memory_blocks, save, scripted, talk, texts
+from tests.scenes.fixtures_stores import memory_or_sqlite
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+url = memory_or_sqlite
 
 
 async def test_an_unknown_session_is_an_empty_one(url: str) -> None:

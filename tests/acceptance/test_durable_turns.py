@@ -39,13 +39,6 @@ pytestmark = pytest.mark.anyio
 QUESTION = "Which pages name the boiler?"
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
-
-
 def call(number: int, *more: int) -> Message:
     calls = [ToolCall(id=f"c{each}", name="read", arguments={"page": each}) for each in (number, *more)]
     return Message.assistant(tool_calls=calls)

@@ -101,13 +101,6 @@ def listed(written: Any) -> list[Json]:
     return written if isinstance(written, list) else written.get("messages") or written["contents"]
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
-
-
 @pytest.mark.parametrize("form", HISTORIES)
 async def test_every_way_gives_it_back(form: str, url: str, tmp_path: Path) -> None:
     history = HISTORIES[form]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,13 +52,6 @@ async def test_a_short_session_has_them_before_its_window() -> None:
         await talked(memory, turns=2)
         context = checked(memory, await memory.load_history("s"))
         assert context.report.parts == ("system", "system", *["window"] * 4)
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
 
 
 RULING = "From now on, answer in French."

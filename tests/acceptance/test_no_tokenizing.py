@@ -9,6 +9,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, Message, ToolCall, open_memory
 from tests.acceptance.scenes import USER, scripted, settings
+from tests.scenes.fixtures_stores import memory_or_sqlite
 
 pytestmark = pytest.mark.anyio
 
@@ -28,9 +29,7 @@ class CountingCounter:
         return len(text.split())
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+url = memory_or_sqlite
 
 
 def conversation() -> list[Message]:

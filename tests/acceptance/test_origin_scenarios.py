@@ -44,6 +44,7 @@ from tests.acceptance.scenes import (
     texts,
 )
 from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.fixtures_stores import memory_or_sqlite
 from tests.scenes.stores import memory_database, memory_store
 
 pytestmark = pytest.mark.anyio
@@ -53,11 +54,7 @@ SMALL: dict[str, Any] = {
     "summary": {"trigger_message_count": 6, "recent_message_count": 4, "segment_message_count": 2},
 }
 QUESTION = Message.user("what now?")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+url = memory_or_sqlite
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from itertools import cycle, islice
-from pathlib import Path
 
 import anyio
 import pytest
@@ -14,13 +13,10 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.core.log import background_work
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk, texts
+from tests.scenes.fixtures_stores import memory_or_sqlite
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+url = memory_or_sqlite
 
 
 async def test_a_hundred_sessions_begin_at_once_and_none_is_dropped(url: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,13 +16,6 @@ from tests.acceptance.test_turns_at_once import STRATEGIES
 pytestmark = pytest.mark.anyio
 
 SECRET = "zeppelin"
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
 
 
 def own(role: Any, author: str = "b", **fields: Any) -> Message:

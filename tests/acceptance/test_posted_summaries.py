@@ -28,13 +28,6 @@ pytestmark = pytest.mark.anyio
 TEXT = "The customer wants forty orders.\nThey are zyxpatient."
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
-
-
 def narrative(context: Context) -> list[str]:
     """The lines of the narrative below its header and notice."""
     return [line for message in context.part("narrative") for line in message.content.splitlines()[2:]]

@@ -14,13 +14,6 @@ from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
-
-
 @pytest.mark.parametrize("mode", ["ledger", "full"])
 async def test_facts_are_read_when_the_window_moves(url: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool] = []

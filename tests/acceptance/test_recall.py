@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,16 +10,13 @@ from reactor_memory import Context, Memory, Message, SessionOwnershipError
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import InvalidInputError, StoreUnavailableError
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, talk
+from tests.scenes.fixtures_stores import memory_or_sqlite
 
 pytestmark = pytest.mark.anyio
 
 PLAN = [Message.user("We meet Ann Walrus at the Blue Door, floor 17"), Message.assistant("I will remember the floor")]
 BUDGET = 300
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
+url = memory_or_sqlite
 
 
 async def filled(memory: Memory, session_id: str = "s", length: int = 80) -> None:

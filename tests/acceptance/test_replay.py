@@ -21,13 +21,6 @@ pytestmark = pytest.mark.anyio
 RECORDED = {"record": "turns"}
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
-
-
 async def talk(memory: Memory, turns: int, session: str = "s", *, seed: int = 0, budget: int = 500) -> dict[int, Any]:
     """Turns with tools, long questions and pins between them: what the model got, by the seq of the user message."""
     chance, got = Random(seed), dict[int, Any]()

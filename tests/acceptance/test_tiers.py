@@ -41,7 +41,6 @@ from tests.acceptance.scenes import USER, eventually, save, talk, texts
 
 pytestmark = pytest.mark.anyio
 
-STORES = ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 SMALL = {"recent_count": 4, "condensed_count": 6, "auto_threshold": 12}
 CURRENT = Message.user("and now?")
 
@@ -64,13 +63,6 @@ class Scene(NamedTuple):
 
     def stored(self, context: Context) -> list[int | None]:
         return [message.seq for message in context.part("window")]
-
-
-@pytest.fixture(params=STORES)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ import random
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,13 +25,6 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "take_last": {"summary": {"enabled": False}},
     "progressive": {"history": {"strategy": "progressive"}, "summary": {"enabled": False}},
 }
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
 
 
 def name_of(message: Message) -> str:

@@ -1,7 +1,5 @@
 """The store in memory keeps the promises of every store."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reactor_memory.features.recall.database_index import SqlRecallIndex
@@ -24,15 +22,7 @@ from tests.conformance.suites.range_summaries import RangeSummaryRules
 from tests.conformance.suites.responses import ResponseStoreConformance, StoredResponsesConformance
 from tests.conformance.suites.searching import SearchConformance
 from tests.conformance.suites.sharing import SharingConformance
-from tests.scenes.stores import SqlStore, memory_store
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[SqlStore]:
-    store = memory_store()
-    await store.open()
-    yield store
-    await store.close()
+from tests.scenes.stores import SqlStore
 
 
 class TestInMemoryLog(MessageStoreConformance):

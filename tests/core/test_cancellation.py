@@ -8,7 +8,6 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -32,13 +31,6 @@ NARROW: dict[str, Any] = {
 }
 
 Operation = Callable[[ConversationManager, str], Awaitable[object]]
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'memory.db'}"
 
 
 @pytest.fixture(params=["task", "scope"])

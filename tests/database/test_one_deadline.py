@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -19,6 +18,7 @@ from reactor_memory.server.app import create_app
 from reactor_memory.server.idempotency import RELEASE_SECONDS
 from reactor_memory.wiring.service_container import ServiceContainer
 from tests.acceptance.scenes import USER, save, scripted, service_parts, talk
+from tests.scenes.fixtures_stores import shared_by_processes
 from tests.scenes.troubled_databases import asked, asked_at_once, stalls
 from tests.server.callers import Service, who_says_so
 
@@ -26,13 +26,7 @@ pytestmark = pytest.mark.anyio
 
 LIMIT_SECONDS = 1.0
 STEP_SECONDS = 0.7
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+url = shared_by_processes
 
 
 def quick(**sections: Any) -> dict[str, Any]:

@@ -16,17 +16,12 @@ from tests.acceptance.scenes import memory, save, scripted, talk
 from tests.proofs.agent_process import SHARED, SHARED_BATCHES, USER, batch
 from tests.proofs.agent_process import memory as memory_of_a_process
 from tests.proofs.processes import agent_process, next_line
+from tests.scenes.fixtures_stores import shared_by_processes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 NAMES = ("left", "right")
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+url = shared_by_processes
 
 
 def calls_in(path: Path) -> list[tuple[int, int, int]]:

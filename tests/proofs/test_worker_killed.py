@@ -16,17 +16,14 @@ from reactor_memory.models.requests import SUMMARIZE
 from tests.proofs.agent_process import memory
 from tests.proofs.processes import agent_process, read_until
 from tests.scenes.counts import count as count_proven
+from tests.scenes.fixtures_stores import shared_by_processes
 
 pytestmark = pytest.mark.anyio
 
 FEW, MANY = 2, 200
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+url = shared_by_processes
 
 
 async def test_a_few_kills(tmp_path: Path) -> None:

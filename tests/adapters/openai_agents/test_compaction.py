@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -29,13 +28,6 @@ LAST = {
     "status": "completed",
     "content": [{"type": "input_text", "text": "and the last one?"}],
 }
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty store."""
-    urls = {"memory": "memory://", "sqlite": f"sqlite:///{tmp_path}/memory.db"}
-    return urls.get(request.param) or request.getfixturevalue("postgres_dsn")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The order in which a session is found, and what an outage never does."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -22,19 +22,11 @@ from reactor_memory.features.active_sessions import operations as active_rows
 from reactor_memory.features.active_sessions.directory import Resolved, SessionDirectory
 from reactor_memory.testing import FakeClock, append_messages, numbered
 from tests.doubles.faulty_database import FaultyDatabase, Mode
-from tests.scenes.stores import SqlStore, memory_store
+from tests.scenes.stores import SqlStore
 
 pytestmark = pytest.mark.anyio
 
 USER, AGENT = "ann", "travel"
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[SqlStore]:
-    store = memory_store()
-    await store.open()
-    yield store
-    await store.close()
 
 
 @pytest.fixture

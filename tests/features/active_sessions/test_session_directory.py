@@ -3,12 +3,12 @@
 import asyncio
 import subprocess
 import sys
-from pathlib import Path
 
 import anyio
 import pytest
 
 from reactor_memory import Settings, open_container
+from tests.scenes.fixtures_stores import shared_by_processes
 
 pytestmark = pytest.mark.anyio
 
@@ -38,12 +38,7 @@ async def main():
 anyio.run(main)
 """
 
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+url = shared_by_processes
 
 
 async def test_fifty_callers_at_once_agree(url: str) -> None:

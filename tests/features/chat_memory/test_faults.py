@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,6 +19,7 @@ from reactor_memory.errors import GenericMemoryError, StoreUnavailableError
 from reactor_memory.features.chat_memory import ChatMemoryService
 from tests.acceptance.scenes import scripted, talk, texts
 from tests.doubles.faulty_database import FaultyDatabase, Mode
+from tests.scenes.fixtures_stores import shared_by_processes
 from tests.scenes.interruption import Way, cancelled_at
 from tests.scenes.stores import memory_database
 
@@ -60,11 +60,7 @@ async def check_whole(memory: ChatMemoryService, conversation_id: str, expected:
     return len(records)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+url = shared_by_processes
 
 
 class Failing:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import anyio
 import pytest
 from dependency_injector import providers
@@ -13,19 +11,14 @@ from reactor_memory.testing import append_messages
 from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
 from tests.doubles.faulty_database import FaultyDatabase
+from tests.scenes.fixtures_stores import shared_by_processes
 from tests.scenes.stores import memory_database
 
 pytestmark = pytest.mark.anyio
 
 LOADS = 100
 DUE = [tuple(range(first, first + 10)) for first in (1, 11, 21)]
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres_dsn")
-    return f"sqlite:///{tmp_path / 'memory.db'}"
+url = shared_by_processes
 
 
 async def load_at_once(*managers: ConversationManager) -> tuple[set[str], set[str]]:

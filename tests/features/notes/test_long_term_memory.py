@@ -1,6 +1,6 @@
 """Notes as versions: no update is lost, everything can be undone, and the size is limited."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -13,7 +13,7 @@ from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.features.notes.models import Notes
 from reactor_memory.testing import FakeClock
 from tests.doubles.faulty_database import FaultyDatabase
-from tests.scenes.stores import SqlStore, memory_store
+from tests.scenes.stores import SqlStore
 
 pytestmark = pytest.mark.anyio
 
@@ -32,14 +32,6 @@ class Interrupted(FaultyDatabase):
         if self.calls <= self._times:
             await self._memory.apply(USER, AGENT, "append", content="other\n", separator="")
         return await work()
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[SqlStore]:
-    store = memory_store()
-    await store.open()
-    yield store
-    await store.close()
 
 
 def memory_on(database: Database, *, max_chars: int = 4000, allow_destructive: bool = True) -> LongTermMemory:

@@ -1,7 +1,7 @@
 """The tool: bound to one user and agent, and never raising."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from reactor_memory.features.notes.long_term_memory import LongTermMemory
 from reactor_memory.features.notes.tool import NO_NOTES, ManageLongTermMemoryTool
 from reactor_memory.testing import FakeClock
 from tests.doubles.faulty_database import FaultyDatabase
-from tests.scenes.stores import SqlStore, memory_store
+from tests.scenes.stores import SqlStore
 
 pytestmark = pytest.mark.anyio
 
@@ -24,14 +24,6 @@ SECRET = "the secret of Ann"
 def tool_on(database: Database, *, allow_destructive: bool = True, user_id: str = "ann") -> ManageLongTermMemoryTool:
     memory = LongTermMemory(database=database, clock=FakeClock(), max_chars=100, allow_destructive=allow_destructive)
     return memory.tool(user_id, "travel")
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[SqlStore]:
-    store = memory_store()
-    await store.open()
-    yield store
-    await store.close()
 
 
 class TestWhatTheModelSees:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reactor_memory.errors import SummarizationError
@@ -13,18 +11,10 @@ from reactor_memory.features.tiers.ranges import Ranges
 from reactor_memory.models import Message
 from reactor_memory.testing import ScriptedCondenser, append_messages, numbered
 from tests.features.tiers.scenes import ranges_over
-from tests.scenes.stores import SqlStore, memory_store
+from tests.scenes.stores import SqlStore
 from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[SqlStore]:
-    store = memory_store()
-    await store.open()
-    yield store
-    await store.close()
 
 
 async def condense(ranges: Ranges, session_id: str, start: int, end: int) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from reactor_memory.errors import SummarizationError
@@ -17,17 +15,9 @@ from reactor_memory.models import Message
 from reactor_memory.testing import FakeClock, ScriptedCondenser
 from tests.features.tiers.scenes import writer_over
 from tests.features.tiers.test_planning import summary, talk
-from tests.scenes.stores import SqlStore, memory_store
+from tests.scenes.stores import SqlStore
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[SqlStore]:
-    store = memory_store()
-    await store.open()
-    yield store
-    await store.close()
 
 
 def long_talk(messages: int, words: int = 40) -> tuple[Message, ...]:
