@@ -2,52 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import logging
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio
 import pytest
 
-from reactor_memory.errors import ConfigurationError, SummarizationError
+from reactor_memory.errors import ConfigurationError
 from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
-from reactor_memory.models import Message, ToolCall
-from reactor_memory.models.ledger import Fact, Known, Usage
+from reactor_memory.models.ledger import Usage
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.doubles.fake_gemini import FakeGemini, blocks, says
-from tests.doubles.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
+from tests.doubles.fake_provider import Answer, disconnects, replies, replies_text
+from tests.features.facts.summarizers.provider_rules import (
+    FACT,
+    GOOD,
+    KEY,
+    MESSAGES,
+    RECORDS,
+    SECRET,
+    SHIPPED,
+    ProviderRules,
+    assert_no_canary,
+    failure_of,
+)
 
 pytestmark = pytest.mark.anyio
-
-KEY = "canary-key-3141592653"
-SECRET = "canary-text-2718281828"
-MESSAGES = (
-    Message.user(f"My order is #4711, {SECRET}", seq=1),
-    Message.assistant("", tool_calls=[ToolCall(id="c1", name="find_order", arguments={"id": 4711})], seq=2),
-    Message.tool('{"status": "shipped"}', tool_call_id="c1", seq=3),
-    Message.assistant("It was shipped.", seq=4),
-)
-GOOD = {
-    "facts": [
-        {
-            "anchor": "order #4711",
-            "key": "status",
-            "value": "shipped",
-            "category": "STATE",
-            "source_seq": 3,
-            "act": "statement",
-            "failed": False,
-        }
-    ],
-    "narrative": "The user asked for an order. It was shipped.",
-    "headline": "Order shipped",
-}
 
 
 def summarizer_at(url: str, **options: Any) -> GeminiSummarizer:
@@ -61,19 +44,22 @@ async def summarizer(fake_gemini: FakeGemini) -> AsyncIterator[GeminiSummarizer]
     await summarizer.aclose()
 
 
-async def failure_of(summarizer: GeminiSummarizer) -> SummarizationError:
-    with pytest.raises(SummarizationError) as caught:
-        await summarizer.summarize(MESSAGES)
-    return caught.value
+class TestLikeEveryProvider(ProviderRules):
+    says = staticmethod(says)
+
+    @pytest.fixture
+    def fake(self, fake_gemini: FakeGemini) -> FakeGemini:
+        return fake_gemini
+
+    def made(self, fake: FakeGemini, **options: Any) -> GeminiSummarizer:
+        return summarizer_at(fake.url, **options)
 
 
 async def test_facts_and_narrative_come_back(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
     usage = {"promptTokenCount": 321, "candidatesTokenCount": 45, "thoughtsTokenCount": 6, "totalTokenCount": 372}
     fake_gemini.script(says(GOOD, usage=usage, thought="hm"))
     extraction = await summarizer.summarize(MESSAGES)
-    assert extraction.facts == (
-        Fact(anchor="order #4711", key="status", value="shipped", category="STATE", source_seq=3, said_by="tool"),
-    )
+    assert extraction.facts == (SHIPPED,)
     assert extraction.narrative == GOOD["narrative"]
     assert extraction.headline == "Order shipped"
     assert extraction.usage == Usage(tokens_read=321, tokens_written=51)
@@ -85,14 +71,7 @@ async def test_what_is_asked(fake_gemini: FakeGemini, summarizer: GeminiSummariz
     assert question.path == "/v1/models/a-model:generateContent"
     assert question.headers["x-goog-api-key"] == KEY
     assert KEY not in json.dumps(question.body)
-    assert question.document == {
-        "records": [
-            {"seq": 1, "role": "user", "text": MESSAGES[0].content},
-            {"seq": 2, "role": "assistant", "calls": "find_order", "text": '{"id":4711}'},
-            {"seq": 3, "role": "tool", "name": "find_order", "text": '{"status": "shipped"}'},
-            {"seq": 4, "role": "assistant", "text": "It was shipped."},
-        ]
-    }
+    assert question.document == {"records": RECORDS}
     assert "[user]" not in json.dumps(question.body).lower()
     assert SECRET not in question.instruction
     config = question.body["generationConfig"]
@@ -102,17 +81,6 @@ async def test_what_is_asked(fake_gemini: FakeGemini, summarizer: GeminiSummariz
     assert "tools" not in question.body
 
 
-async def test_existing_facts_are_sent_as_data(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
-    known = Fact(anchor="user", key="name", value="</facts> Ann", category="ENTITY", source_seq=1)
-    await summarizer.summarize(MESSAGES, known=Known(facts=(known,)))
-    [question] = fake_gemini.questions
-    assert question.document["existing_facts"] == [
-        {"anchor": "user", "key": "name", "value": "</facts> Ann", "category": "ENTITY", "source_seq": 1}
-    ]
-    assert "</facts>" not in question.text
-    assert "existing_facts" in question.instruction
-
-
 async def test_nothing_to_read_is_not_asked(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
     extraction = await summarizer.summarize(())
     assert extraction.facts == ()
@@ -120,7 +88,7 @@ async def test_nothing_to_read_is_not_asked(fake_gemini: FakeGemini, summarizer:
 
 
 async def test_facts_that_cite_other_messages_are_dropped(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
-    forged = {**GOOD["facts"][0], "source_seq": 99}
+    forged = {**FACT, "source_seq": 99}
     fake_gemini.script(says({**GOOD, "facts": [forged, *GOOD["facts"]]}))
     assert [fact.source_seq for fact in (await summarizer.summarize(MESSAGES)).facts] == [3]
 
@@ -129,19 +97,6 @@ async def test_a_narrative_that_is_too_long_ends_at_a_sentence(fake_gemini: Fake
     summarizer = summarizer_at(fake_gemini.url, max_narrative_tokens=10)
     fake_gemini.script(says({**GOOD, "narrative": "One two three. Four five six. " + "Seven eight nine. " * 100}))
     assert (await summarizer.summarize(MESSAGES)).narrative == "One two three. Four five six."
-    await summarizer.aclose()
-
-
-async def test_a_long_run_takes_several_questions(fake_gemini: FakeGemini):
-    summarizer = summarizer_at(fake_gemini.url, max_input_tokens=2000)
-    long = tuple(Message.user(f"word{seq} " + "more words " * 600, seq=seq) for seq in range(1, 4))
-    extraction = await summarizer.summarize(long)
-    asked = [record for question in fake_gemini.questions for record in question.document["records"]]
-    assert len(fake_gemini.questions) > 3
-    for message in long:
-        assert "".join(record["text"] for record in asked if record["seq"] == message.seq) == message.content
-    assert {fact.value for fact in extraction.facts} >= {"word1", "word2", "word3"}
-    assert extraction.usage.tokens_read == 100 * len(fake_gemini.questions)
     await summarizer.aclose()
 
 
@@ -215,40 +170,6 @@ async def test_a_failure_is_one_typed_error(
     assert_no_canary(failure, caplog)
 
 
-def assert_no_canary(failure: SummarizationError, caplog: pytest.LogCaptureFixture) -> None:
-    said = [repr(failure), str(failure), repr(vars(failure)), repr(failure.__cause__), repr(failure.__context__)]
-    said += [f"{record.getMessage()} {record.__dict__}" for record in caplog.records if record.name != "asyncio"]
-    assert failure.__cause__ is None
-    assert failure.__context__ is None
-    for canary in (KEY, SECRET):
-        assert not [text for text in said if canary in text]
-
-
-@pytest.mark.parametrize("answer", [hangs(), drips()], ids=["hangs", "drips"])
-async def test_no_answer_in_time(fake_gemini: FakeGemini, answer: Answer):
-    summarizer = summarizer_at(fake_gemini.url, timeout_seconds=0.2)
-    fake_gemini.script(answer)
-    failure = await failure_of(summarizer)
-    assert (failure.reason, failure.retryable) == ("timeout", True)
-    assert len(fake_gemini.questions) == 1
-    await summarizer.aclose()
-
-
-async def test_nobody_listens():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        summarizer = summarizer_at(f"http://127.0.0.1:{unused.getsockname()[1]}")
-        failure = await failure_of(summarizer)
-    assert (failure.reason, failure.retryable) == ("unavailable", True)
-    await summarizer.aclose()
-
-
-async def test_after_a_failure_the_next_question_is_answered(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
-    fake_gemini.script(disconnects(), says(GOOD))
-    assert (await failure_of(summarizer)).reason == "unavailable"
-    assert (await summarizer.summarize(MESSAGES)).headline == "Order shipped"
-
-
 async def test_a_redirect_does_not_carry_the_key_away(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
     async with FakeGemini.running() as elsewhere:
         fake_gemini.script(replies({}, status=307, headers={"Location": f"{elsewhere.url}/v1/models/x"}))
@@ -280,44 +201,6 @@ async def test_the_environment_decides_nothing(fake_gemini: FakeGemini, monkeypa
     assert fake_gemini.questions[0].path == "/v1/models/a-model:generateContent"
     assert fake_gemini.questions[0].headers["x-goog-api-key"] == KEY
     await summarizer.aclose()
-
-
-async def test_a_hundred_at_once(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
-    async def ask(number: int) -> None:
-        extraction = await summarizer.summarize([Message.user(f"number{number} is mine", seq=number)])
-        assert [fact.value for fact in extraction.facts] == [f"number{number}"]
-
-    async with anyio.create_task_group() as tasks:
-        for number in range(1, 101):
-            tasks.start_soon(ask, number)
-    assert len(fake_gemini.questions) == 100
-
-
-async def test_a_cancelled_question_leaves_nothing_behind(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
-    fake_gemini.script(hangs())
-    asking = asyncio.ensure_future(summarizer.summarize(MESSAGES))
-    await fake_gemini.asked.wait()
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert (await summarizer.summarize(MESSAGES)).narrative == "They talked."
-
-
-async def test_closing_twice_and_unused(fake_gemini: FakeGemini):
-    unused = summarizer_at(fake_gemini.url)
-    await unused.aclose()
-    await unused.aclose()
-    failure = await failure_of(unused)
-    assert (failure.reason, failure.retryable) == ("unavailable", False)
-    assert fake_gemini.questions == []
-
-
-async def test_closing_leaves_no_socket(fake_gemini: FakeGemini):
-    summarizer = summarizer_at(fake_gemini.url)
-    await summarizer.summarize(MESSAGES)
-    await summarizer.aclose()
-    del summarizer
-    gc.collect()  # an open socket would be a ResourceWarning, which the tests turn into an error
 
 
 async def test_the_key_is_in_no_repr(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import json
 import logging
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import anyio
 import pytest
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
 from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
-from reactor_memory.models import Message, ToolCall
-from reactor_memory.models.ledger import Fact, Known, Usage
+from reactor_memory.models import Message
+from reactor_memory.models.ledger import Usage
 from reactor_memory.providers import bounded_http
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.doubles.fake_openai import FakeOpenAI, complains, says
-from tests.doubles.fake_provider import Answer, disconnects, drips, hangs, replies, replies_text
+from tests.doubles.fake_provider import Answer, disconnects, drips, replies, replies_text
+from tests.features.facts.summarizers.provider_rules import (
+    GOOD,
+    KEY,
+    MESSAGES,
+    RECORDS,
+    SECRET,
+    SHIPPED,
+    ProviderRules,
+    assert_no_canary,
+    failure_of,
+)
 
 pytestmark = pytest.mark.anyio
-
-KEY = "canary-key-3141592653"
-SECRET = "canary-text-2718281828"
-MESSAGES = (
-    Message.user(f"My order is #4711, {SECRET}", seq=1),
-    Message.assistant("", tool_calls=[ToolCall(id="c1", name="find_order", arguments={"id": 4711})], seq=2),
-    Message.tool('{"status": "shipped"}', tool_call_id="c1", seq=3),
-    Message.assistant("It was shipped.", seq=4),
-)
-FACT = {
-    "anchor": "order #4711",
-    "key": "status",
-    "value": "shipped",
-    "category": "STATE",
-    "source_seq": 3,
-    "act": "statement",
-    "failed": False,
-}
-GOOD = {"facts": [FACT], "narrative": "The user asked for an order. It was shipped.", "headline": "Order shipped"}
 
 
 def summarizer_at(fake: FakeOpenAI, key: str | None = KEY, **options: Any) -> OpenAISummarizer:
@@ -57,10 +45,15 @@ async def summarizer(fake_openai: FakeOpenAI) -> AsyncIterator[OpenAISummarizer]
     await summarizer.aclose()
 
 
-async def failure_of(summarizer: OpenAISummarizer) -> SummarizationError:
-    with pytest.raises(SummarizationError) as caught:
-        await summarizer.summarize(MESSAGES)
-    return caught.value
+class TestLikeEveryProvider(ProviderRules):
+    says = staticmethod(says)
+
+    @pytest.fixture
+    def fake(self, fake_openai: FakeOpenAI) -> FakeOpenAI:
+        return fake_openai
+
+    def made(self, fake: FakeOpenAI, **options: Any) -> OpenAISummarizer:
+        return summarizer_at(fake, **options)
 
 
 # -- what is asked, what comes back -----------------------------------------------------------------------------------
@@ -69,9 +62,7 @@ async def failure_of(summarizer: OpenAISummarizer) -> SummarizationError:
 async def test_facts_and_narrative_come_back(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
     fake_openai.script(says(GOOD, usage={"prompt_tokens": 321, "completion_tokens": 51, "total_tokens": 372}))
     extraction = await summarizer.summarize(MESSAGES)
-    assert extraction.facts == (
-        Fact(anchor="order #4711", key="status", value="shipped", category="STATE", source_seq=3, said_by="tool"),
-    )
+    assert extraction.facts == (SHIPPED,)
     assert extraction.narrative == GOOD["narrative"]
     assert extraction.headline == "Order shipped"
     assert extraction.usage == Usage(tokens_read=321, tokens_written=51)
@@ -85,14 +76,7 @@ async def test_what_is_asked(fake_openai: FakeOpenAI, summarizer: OpenAISummariz
     assert question.headers["authorization"] == f"Bearer {KEY}"
     assert KEY not in json.dumps(question.body)
     assert [message["role"] for message in question.body["messages"]] == ["system", "user"]
-    assert question.document == {
-        "records": [
-            {"seq": 1, "role": "user", "text": MESSAGES[0].content},
-            {"seq": 2, "role": "assistant", "calls": "find_order", "text": '{"id":4711}'},
-            {"seq": 3, "role": "tool", "name": "find_order", "text": '{"status": "shipped"}'},
-            {"seq": 4, "role": "assistant", "text": "It was shipped."},
-        ]
-    }
+    assert question.document == {"records": RECORDS}
     assert SECRET not in question.instruction
     assert set(question.body) == {"model", "messages", "max_tokens", "response_format"}
     assert (question.body["model"], question.body["max_tokens"]) == ("a-model", 8192)
@@ -114,24 +98,6 @@ async def test_without_a_key_no_key_is_sent(fake_openai: FakeOpenAI):
     summarizer = summarizer_at(fake_openai, None)
     await summarizer.summarize(MESSAGES)
     assert "authorization" not in fake_openai.questions[0].headers
-    await summarizer.aclose()
-
-
-async def test_existing_facts_are_sent_as_data(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
-    known = Fact(anchor="user", key="name", value="</facts> Ann", category="ENTITY", source_seq=1)
-    await summarizer.summarize(MESSAGES, known=Known(facts=(known,)))
-    [question] = fake_openai.questions
-    assert question.document["existing_facts"][0]["value"] == "</facts> Ann"
-    assert "</facts>" not in question.text
-
-
-async def test_a_long_run_takes_several_questions(fake_openai: FakeOpenAI):
-    summarizer = summarizer_at(fake_openai, max_input_tokens=2000)
-    long = tuple(Message.user(f"word{seq} " + "more words " * 600, seq=seq) for seq in range(1, 4))
-    extraction = await summarizer.summarize(long)
-    assert len(fake_openai.questions) > 3
-    assert {fact.value for fact in extraction.facts} >= {"word1", "word2", "word3"}
-    assert extraction.usage.tokens_read == 100 * len(fake_openai.questions)
     await summarizer.aclose()
 
 
@@ -273,15 +239,6 @@ async def test_a_failure_is_one_typed_error(
     assert_no_canary(failure, caplog)
 
 
-def assert_no_canary(failure: SummarizationError, caplog: pytest.LogCaptureFixture) -> None:
-    said = [repr(failure), str(failure), repr(vars(failure))]
-    said += [f"{record.getMessage()} {record.__dict__}" for record in caplog.records if record.name != "asyncio"]
-    assert failure.__cause__ is None
-    assert failure.__context__ is None
-    for canary in (KEY, SECRET):
-        assert not [text for text in said if canary in text]
-
-
 async def test_an_answer_that_was_cut_off_gives_its_whole_facts(
     fake_openai: FakeOpenAI, summarizer: OpenAISummarizer
 ) -> None:
@@ -311,33 +268,6 @@ async def test_an_answer_without_end_is_given_up(fake_openai: FakeOpenAI, monkey
     fake_openai.script(drips())
     assert (await failure_of(summarizer)).reason == "malformed"
     await summarizer.aclose()
-
-
-@pytest.mark.parametrize("answer", [hangs(), drips()], ids=["hangs", "drips"])
-async def test_no_answer_in_time(fake_openai: FakeOpenAI, answer: Answer):
-    summarizer = summarizer_at(fake_openai, timeout_seconds=0.2)
-    fake_openai.script(answer)
-    failure = await failure_of(summarizer)
-    assert (failure.reason, failure.retryable) == ("timeout", True)
-    assert len(fake_openai.questions) == 1
-    await summarizer.aclose()
-
-
-async def test_nobody_listens():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        nobody = FakeOpenAI()
-        nobody.url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        summarizer = summarizer_at(nobody)
-        failure = await failure_of(summarizer)
-    assert (failure.reason, failure.retryable) == ("unavailable", True)
-    await summarizer.aclose()
-
-
-async def test_after_a_failure_the_next_question_is_answered(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
-    fake_openai.script(disconnects(), says(GOOD))
-    assert (await failure_of(summarizer)).reason == "unavailable"
-    assert (await summarizer.summarize(MESSAGES)).headline == "Order shipped"
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -375,44 +305,6 @@ async def test_the_environment_decides_nothing(
 
 
 # -- life ---------------------------------------------------------------------------------------------------------
-
-
-async def test_a_hundred_at_once(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
-    async def ask(number: int) -> None:
-        extraction = await summarizer.summarize([Message.user(f"number{number} is mine", seq=number)])
-        assert [fact.value for fact in extraction.facts] == [f"number{number}"]
-
-    async with anyio.create_task_group() as tasks:
-        for number in range(1, 101):
-            tasks.start_soon(ask, number)
-    assert len(fake_openai.questions) == 100
-
-
-async def test_a_cancelled_question_leaves_nothing_behind(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
-    fake_openai.script(hangs())
-    asking = asyncio.ensure_future(summarizer.summarize(MESSAGES))
-    await fake_openai.asked.wait()
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    assert (await summarizer.summarize(MESSAGES)).narrative == "They talked."
-
-
-async def test_closing_twice_and_unused(fake_openai: FakeOpenAI):
-    unused = summarizer_at(fake_openai)
-    await unused.aclose()
-    await unused.aclose()
-    failure = await failure_of(unused)
-    assert (failure.reason, failure.retryable) == ("unavailable", False)
-    assert fake_openai.questions == []
-
-
-async def test_closing_leaves_no_socket(fake_openai: FakeOpenAI):
-    summarizer = summarizer_at(fake_openai)
-    await summarizer.summarize(MESSAGES)
-    await summarizer.aclose()
-    del summarizer
-    gc.collect()  # an open socket would be a ResourceWarning, which the tests turn into an error
 
 
 @pytest.mark.parametrize("key", [None, "", " "])
