@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from inspect import cleandoc
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ Document: TypeAlias = dict[str, Any]
 VERSION = "1"
 
 _CAPITAL = re.compile("([A-Z])")
+_PARAMETER = re.compile(r"{(\w+)")
 
 _DESCRIPTION = """\
 Conversations that people and agents share. Errors are problem details (RFC 9457) with a stable `code`. Every `POST`
@@ -64,25 +65,13 @@ _BESIDE = {"searchMessages": (problems.NOT_SET_UP,)}
 
 _Places: TypeAlias = dict[str, str]
 
-_OF_CONVERSATION = (
-    "getConversation", "updateConversation", "deleteConversation", "restoreConversation", "listMessages",
-    "appendMessage", "listForks", "listMemberships", "shareConversation", "transferOwnership", "listAudit",
-    "listResponses", "getContext", "listAgentMessages", "appendAgentMessages", "createSummary", "startResponse",
-)  # fmt: skip
-_OF_RESPONSE = (
-    "getResponse", "streamResponseEvents", "stopResponse", "getAgentResponse", "appendResponseChunks",
-    "finishResponse",
-)  # fmt: skip
-_LINKS: dict[str, tuple[_Places, tuple[str, ...]]] = {
-    "createConversation": ({"conversationId": "id"}, _OF_CONVERSATION),
-    "forkConversation": ({"conversationId": "id"}, _OF_CONVERSATION),
-    "appendMessage": ({"conversationId": "conversationId", "messageId": "id"}, ("forkConversation",)),
-    "shareConversation": (
-        {"conversationId": "conversationId", "userId": "userId"},
-        ("updateMembership", "removeMembership"),
-    ),
-    "transferOwnership": ({"transferId": "id"}, ("acceptOwnershipTransfer", "declineOwnershipTransfer")),
-    "startResponse": ({"conversationId": "conversationId", "responseId": "id"}, _OF_RESPONSE),
+_LINKS: dict[str, _Places] = {
+    "createConversation": {"conversationId": "id"},
+    "forkConversation": {"conversationId": "id"},
+    "appendMessage": {"conversationId": "conversationId", "messageId": "id"},
+    "shareConversation": {"conversationId": "conversationId", "userId": "userId"},
+    "transferOwnership": {"transferId": "id"},
+    "startResponse": {"conversationId": "conversationId", "responseId": "id"},
 }
 """Where an answer holds what the paths of other operations ask for."""
 
@@ -124,8 +113,10 @@ def document() -> Document:
     components["headers"] = {
         "RequestId": {"description": "The id of the request, also in logs.", "schema": {"type": "string"}}
     }
+    paths = {operation["operationId"]: path for path, _, operation in _operations(described)}
     for path, method, operation in _operations(described):
         _complete(path, method, operation)
+        _link(operation, paths)
     return described
 
 
@@ -183,7 +174,6 @@ def _complete(path: str, method: str, operation: Document) -> None:
         answer["headers"] = {**answer.get("headers", {}), REQUEST_ID: {"$ref": "#/components/headers/RequestId"}}
     kinds = _kinds(path, method, "requestBody" in operation, is_public)
     kinds += _BESIDE.get(operation["operationId"], ())
-    _link(operation["operationId"], described)
     failing = {str(kind.status): {"$ref": f"#/components/responses/{_name(kind)}"} for kind in kinds}
     operation["responses"] = dict(sorted((described | failing).items()))
     operation["summary"] = _CAPITAL.sub(r" \1", operation["operationId"]).capitalize()
@@ -198,11 +188,16 @@ def _complete(path: str, method: str, operation: Document) -> None:
         operation["requestBody"]["content"]["application/json"]["example"] = example
 
 
-def _link(operation_id: str, described: Document) -> None:
-    places, targets = _LINKS.get(operation_id, ({}, ()))
+def _link(operation: Document, paths: Mapping[str, str]) -> None:
+    """What came out of an operation leads to all those whose paths ask for just that."""
+    places = _LINKS.get(operation["operationId"])
+    if places is None:
+        return
     found = {name: f"$response.body#/{place}" for name, place in places.items()}
-    for answer in described.values() if targets else ():
-        answer["links"] = {target: {"operationId": target, "parameters": found} for target in targets}
+    targets = [name for name, path in paths.items() if {*_PARAMETER.findall(path)} == places.keys()]
+    for status, answer in operation["responses"].items():
+        if status[0] == "2":
+            answer["links"] = {target: {"operationId": target, "parameters": found} for target in targets}
 
 
 def _simplify(parameter: Document) -> None:
