@@ -78,7 +78,6 @@ def parts_of(container: ServiceContainer) -> Parts:
         ),
         "tokens": providers.Singleton(page_tokens, settings, container.database),
         "limits": providers.Singleton(BodyLimits),
-        "is_described": lambda: settings.http.openapi,
         "description": lambda: staticmethod(encoded_document),  # a function in a class would be its method
     }
 

@@ -62,8 +62,6 @@ _FILES = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css
 class ExplorerController(Controller):
     opt = {PUBLIC: True}
 
-    is_described: bool
-
     @get("/", include_in_schema=False, media_type=MediaType.TEXT)
     async def get_root(self) -> str:
         missing = "" if _swagger_ui() else ", after pip install 'reactor-memory[explorer]'"
@@ -85,9 +83,7 @@ class ExplorerController(Controller):
         return File(self._folder() / name, media_type=_FILES[name], content_disposition_type="inline")
 
     def _folder(self) -> Path:
-        """Where the files of Swagger UI lie. Raises `ProblemError` if the interface is not to be described."""
-        if not self.is_described:
-            raise problems.not_found()
+        """Where the files of Swagger UI lie. Raises `ProblemError` if they are not installed."""
         folder = _swagger_ui()
         if folder is None:
             raise ProblemError(NOT_FOUND, "this page needs a package: pip install 'reactor-memory[explorer]'")

@@ -8,7 +8,6 @@ from litestar import Controller, Response, get
 from litestar.openapi.datastructures import ResponseSpec
 
 from reactor_memory.features.sharing.bodies import Health, Readiness
-from reactor_memory.server import problems
 from reactor_memory.server.guards import PUBLIC
 from reactor_memory.server.readiness import Probes
 
@@ -17,7 +16,6 @@ class SystemController(Controller):
     opt = {PUBLIC: True}
 
     probes: Probes
-    is_described: bool
     description: Callable[[], bytes]
 
     @get("/health", operation_id="getHealth", security=[])
@@ -38,6 +36,4 @@ class SystemController(Controller):
 
     @get("/openapi.json", include_in_schema=False)
     async def get_description(self) -> Response[bytes]:
-        if not self.is_described:
-            raise problems.not_found()
         return Response(self.description(), media_type="application/json")

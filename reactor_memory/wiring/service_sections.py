@@ -176,7 +176,6 @@ class HttpSettings(Section):
     prefix = "http"
 
     max_body_bytes: PositiveInt = 1024 * 1024
-    openapi: bool = True
     token_secret: SecretStr | None = None
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
