@@ -21,6 +21,7 @@ from reactor_memory.wiring import chat as chat_wiring
 from reactor_memory.wiring import facts as facts_wiring
 from reactor_memory.wiring import search as search_wiring
 from reactor_memory.wiring import tiers as tiers_wiring
+from reactor_memory.wiring.opened_parts import PartsContainer
 from reactor_memory.wiring.selection import (
     asked_by,
     is_in_database,
@@ -32,12 +33,14 @@ from reactor_memory.wiring.settings import Settings
 
 
 class Container(containers.DeclarativeContainer):
-    """Every part of the library, in the order in which data flows. Override any of them before it is first used.
+    """Every part of the library, in the order in which data flows. Override any of them before it is first used: once
+    the container is open, that is refused (`PartsContainer`).
 
     Making a container copies all providers, which takes some 50 us each. So there are providers for named parts only.
     What a part needs of the settings is read where the part is made.
     """
 
+    instance_type = PartsContainer
     auto_load_config = False  # there is no provider of a configuration to look for
 
     settings = providers.Dependency(instance_of=Settings)

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -24,6 +24,7 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Summarizer, TokenCounter
+    from reactor_memory.wiring.opened_parts import PartsContainer
 
 C = TypeVar("C", bound=Container)
 
@@ -31,8 +32,9 @@ C = TypeVar("C", bound=Container)
 class open_container(AbstractAsyncContextManager[Container]):  # noqa: N801 (it reads as what it does)
     """A container whose stores are open and whose background work runs; all of it is closed at the end of the block.
 
-    `configure` is called with the container before anything is made: the place to override parts. Raises
-    `ConfigurationError` for settings that cannot be met, and `StoreError` if the database cannot be opened.
+    `configure` is called with the container before anything is made: the place to override parts. Later that is a
+    `ConfigurationError`, since parts hold each other. Raises `ConfigurationError` for settings that cannot be met, and
+    `StoreError` if the database cannot be opened.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class opened(AbstractAsyncContextManager[None], Generic[C]):  # noqa: N801 (it r
             _observe(self._container)
         if self._configure is not None:
             self._configure(self._container)
+        cast("PartsContainer", self._container).seal()
         try:
             await aside(self._container.conditions)  # reads what packages announce
             await anyio.to_thread.run_sync(read_languages)

@@ -62,6 +62,7 @@ async def agent_memory(
     url: str = "memory://",
     redactor: Callable[[str], str] = mask,
     summarizer: ScriptedSummarizer | None = None,
+    recalling: RecallOptions | None = None,
     **sections: Any,
 ) -> AsyncGenerator[Memory]:
     """Memory with a redactor, and with the offline summarizer unless another one is given."""
@@ -70,6 +71,8 @@ async def agent_memory(
         container.redactor.override(providers.Object(redactor))
         if summarizer is not None:
             container.summarizer.override(providers.Object(summarizer))
+        if recalling is not None:
+            container.recall_options.override(providers.Object(recalling))
 
     async with open_memory(settings(url, **sections), configure=configure) as memory:
         yield memory
@@ -161,8 +164,8 @@ async def test_no_load_waits_for_a_slow_redactor() -> None:
         answered.append(text)
         return text
 
-    async with agent_memory(redactor=wait, summary={"enabled": False}) as memory:
-        memory.container.recall_options.override(providers.Object(RecallOptions(seconds=0.05)))
+    hasty = RecallOptions(seconds=0.05)
+    async with agent_memory(redactor=wait, recalling=hasty, summary={"enabled": False}) as memory:
         await save(memory, "s", talk(4))
         try:
             await memory.load_history("s", user_id=USER, query="plan")

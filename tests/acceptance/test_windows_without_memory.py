@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from dependency_injector import providers
 
-from reactor_memory import Memory, Message, Settings, open_memory
+from reactor_memory import Container, Memory, Message, Settings, open_memory
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import SummarizationError
 from reactor_memory.models.ledger import Extraction
@@ -28,12 +29,21 @@ class Unreachable:
 class Failing(Unreachable):
     """A `Summarizer` that makes some segments, and then fails."""
 
+    condenser = None
+
     def __init__(self, inner: Any, made: int) -> None:
         self._inner, self._left = inner, made
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
     async def summarize(self, messages: Sequence[Message], **given: Any) -> Extraction:
         self._left -= 1
         return await (self._inner if self._left >= 0 else super()).summarize(messages, **given)
+
+
+def fail_after(container: Container, made: int) -> None:
+    container.summarizer.override(providers.Object(Failing(container.summarizer(), made)))
 
 
 def settings(strategy: str, **sections: Any) -> Settings:
@@ -83,9 +93,7 @@ async def test_number_of_turns_that_somebody_named_holds() -> None:
 @pytest.mark.parametrize("strategy", ["auto", "hierarchical"])
 @pytest.mark.parametrize("made", [0, 1, 3])
 async def test_summaries_that_failed_on_the_way_leave_no_gap(strategy: str, made: int) -> None:
-    async with open_memory(settings(strategy)) as memory:
-        failing = Failing(memory.container.summarizer(), made)
-        memory.container.summarizer.override(failing)  # pyright: ignore[reportUnknownMemberType]
+    async with open_memory(settings(strategy), configure=lambda parts: fail_after(parts, made)) as memory:
         found = await shown(memory, 200)
         covered = (await memory.load_history("s")).report.covered_seq
         assert found == list(range(covered + 1, 201))
@@ -108,6 +116,6 @@ async def test_a_forced_count_holds_beside_a_budget() -> None:
 
 
 async def test_without_any_summary_the_window_grows_by_tokens() -> None:
-    async with open_memory(settings("hierarchical", background={"enabled": False})) as memory:
-        memory.container.summarizer.override(Unreachable())  # pyright: ignore[reportUnknownMemberType]
+    down = settings("hierarchical", background={"enabled": False})
+    async with open_memory(down, configure=lambda parts: fail_after(parts, 0)) as memory:
         assert len(await shown(memory, 200)) > 150
