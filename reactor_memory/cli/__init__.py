@@ -64,6 +64,7 @@ commands = LazyGroup(
         "studio": Lazy("reactor_memory.cli.studio:studio", "Look into a database with a browser, on this machine."),
         "keys": Lazy("reactor_memory.cli.keys:keys", "Make, list and revoke the keys of agents."),
         "mcp": Lazy("reactor_memory.cli.tool_server:mcp", "Serve the memory as tools for MCP clients."),
+        "plugin": Lazy("reactor_memory.cli.plugin_commands:plugin", "Run a command that a plug-in brings."),
         "doctor": Lazy("reactor_memory.cli.operations:doctor", "Check settings, plug-ins, tokenizer and database."),
     },
 )

@@ -10,6 +10,7 @@ from operator import attrgetter
 from reactor_memory.cli.invocation import Invocation
 from reactor_memory.cli.tried_parts import told, tried_parts
 from reactor_memory.core.log import background_work
+from reactor_memory.database.absent import NEEDS_DATABASE
 from reactor_memory.database.sqlite import check_place
 from reactor_memory.models import Value
 from reactor_memory.models.leases import WorkState
@@ -18,7 +19,7 @@ from reactor_memory.version import __version__
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.own_parts import sqlite_file
-from reactor_memory.wiring.plugins import ConditionReport
+from reactor_memory.wiring.plugins import SOURCE, Binding, ConditionReport
 from reactor_memory.wiring.selection import provider_of, scheme_of, selected
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import EffectiveSetting, Settings
@@ -26,6 +27,7 @@ from reactor_memory.wiring.stores import conditions_of
 
 SELECTED_BY = {
     "database": "store.url",
+    "record_store": "store.url",
     "message_store": "store.url",
     "summary_store": "store.url",
     "summarizer": "summary.provider",
@@ -60,6 +62,10 @@ MADE_ALONE = (
     "clock",
 )
 """Plug points whose parts are made without a database; `token_counter` and `chat_model` are tried, too."""
+
+
+WITHOUT_DATABASE = ("refused", f"{', '.join(NEEDS_DATABASE)}: they need sqlite:// or postgresql://")
+"""What a store of a plug-in cannot do."""
 
 
 class Implementation(Value, frozen=True, kw_only=True):
@@ -167,6 +173,8 @@ async def _database(invocation: Invocation, settings: Settings) -> _Database:
 
 async def _opened_database(container: Container) -> _Database:
     health = await container.message_store().check()
+    if container.in_database() == "off":
+        return _Database(details=(*health.details, WITHOUT_DATABASE), problems=health.problems)
     work = await container.database().read(background_work.list_work, SUMMARIZE)
     details = (
         (*health.details, *await _summarizer(container)) if container.settings().summary.enabled else health.details
@@ -217,17 +225,21 @@ def _others(conditions: ConditionReport, settings: Settings) -> Iterator[str]:
 def _implementations(conditions: ConditionReport, settings: Settings) -> Iterator[Implementation]:
     origins = {setting.key: setting for setting in settings.origins()}
     for binding in conditions.bindings:
+        if binding.plug_point == SOURCE:
+            yield _implementation(binding, in_force=binding.selected, reason=binding.reason)
+            continue
         by = origins[SELECTED_BY[binding.plug_point]]
         wanted = provider_of(settings, by.key) if binding.plug_point in ASKED else _wanted(by)
         is_wanted = wanted == binding.name
         choice = f"{by.key} ({by.origin}) names {'it' if is_wanted else 'another'}"
-        yield Implementation(
-            plug_point=binding.plug_point,
-            name=binding.name,
-            plugin=binding.plugin,
-            in_force=binding.selected and is_wanted,
-            reason=choice if binding.selected else binding.reason,
-        )
+        reason = choice if binding.selected else binding.reason
+        yield _implementation(binding, in_force=binding.selected and is_wanted, reason=reason)
+
+
+def _implementation(binding: Binding, *, in_force: bool, reason: str) -> Implementation:
+    return Implementation(
+        plug_point=binding.plug_point, name=binding.name, plugin=binding.plugin, in_force=in_force, reason=reason
+    )
 
 
 def _wanted(setting: EffectiveSetting) -> str:

@@ -7,6 +7,23 @@ from typing import Any, ClassVar, NoReturn
 from reactor_memory.database.database import Database, Engine
 from reactor_memory.errors import ConfigurationError
 
+NEEDS_DATABASE = (
+    "pins",
+    "notes",
+    "corrections",
+    "archives",
+    "posted summaries",
+    "tiers",
+    "chat memory",
+    "active sessions",
+    "overview",
+    "replay",
+    "erasure",
+    "search",
+    "sharing",
+)
+"""What is refused where the log is in a plug-in's store. Passages are recalled by reading the session."""
+
 
 def no_database(scheme: str) -> ConfigurationError:
     """The error for a call that needs a database where a plug-in's store is selected."""

@@ -15,14 +15,15 @@ Form: TypeAlias = Literal["full", "short", "brief"]
 
 
 class BlockLine(Value, frozen=True, kw_only=True):
-    """One line of a memory block. `tokens` is about what the line adds to its block.
+    """One line of a memory block. `tokens` is about what the line adds to its block; a source of a plug-in may leave
+    that to the library.
 
     Lines of lower `value` are given up first; of equal value, the earlier one. `source_seqs` are the messages that
     the line was made from.
     """
 
     text: str
-    tokens: int
+    tokens: int = 0
     value: float = 0.0
     source_seqs: tuple[int, ...] = ()
 

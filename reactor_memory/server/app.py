@@ -18,6 +18,7 @@ from reactor_memory.server.idempotency import AnsweredRequests
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.openapi import encoded_document
 from reactor_memory.server.paging import ServiceTokens
+from reactor_memory.server.plugin_routes import check_plugin_routes, plugin_routers
 from reactor_memory.server.problems import EXCEPTION_HANDLERS
 from reactor_memory.server.readiness import NO_PROBES, Probes
 from reactor_memory.server.request_bodies import JsonRequest
@@ -43,7 +44,10 @@ def create_app(
     http = settings.http
     parts = parts_of(container) | {"probes": lambda: probes}
     app = Litestar(
-        route_handlers=routers(parts) if routes is None else routes(container, parts),
+        route_handlers=[
+            *(routers(parts) if routes is None else routes(container, parts)),
+            *plugin_routers(container, parts),
+        ],
         guards=[guards.admitted(authenticator)],
         middleware=[with_slashes],
         exception_handlers=EXCEPTION_HANDLERS,
@@ -57,6 +61,7 @@ def create_app(
         logging_config=None,
         debug=False,
     )
+    check_plugin_routes(app)
     guards.note_routes(app)
     app.asgi_handler = RequestChecks(app.asgi_handler, settings.store.timeout_seconds)
     return app

@@ -19,6 +19,9 @@ is proven with one fixture::
     class TestMySummaries(SummaryStoreConformance):
         pass
 
+A store that keeps named records is proven by `RecordStoreConformance` with a fixture `records`, and its log by the
+suites above with ``StoreOfRecords(records)`` as `store`.
+
 `store` gives an opened, empty store. `MessageStoreConformance` needs a `MessageStore`; `SummaryStoreConformance` needs
 one whose attribute `summaries` is a `SummaryStore`; `RecallIndexConformance` needs such a store, too, and a fixture
 `index`. `StrategyConformance` needs a fixture `store_url` and the settings that select the strategy. The suites run
@@ -35,6 +38,7 @@ pytest.register_assert_rewrite(
             "lifecycle",
             "log",
             "recall",
+            "record_store",
             "summaries",
             "work",
         )
@@ -50,6 +54,7 @@ from reactor_memory.testing.builders import (  # noqa: E402
 from reactor_memory.testing.doubles import FakeClock, ScriptedCondenser, ScriptedSummarizer  # noqa: E402
 from reactor_memory.testing.message_store import MessageStoreConformance  # noqa: E402
 from reactor_memory.testing.recall import RecallIndexConformance  # noqa: E402
+from reactor_memory.testing.record_store import RecordStoreConformance, StoreOfRecords  # noqa: E402
 from reactor_memory.testing.strategies import StrategyConformance  # noqa: E402
 from reactor_memory.testing.summary_store import SummaryStoreConformance  # noqa: E402
 
@@ -57,8 +62,10 @@ __all__ = [
     "FakeClock",
     "MessageStoreConformance",
     "RecallIndexConformance",
+    "RecordStoreConformance",
     "ScriptedCondenser",
     "ScriptedSummarizer",
+    "StoreOfRecords",
     "StrategyConformance",
     "SummaryStoreConformance",
     "append_messages",

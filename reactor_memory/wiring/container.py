@@ -60,10 +60,12 @@ class Container(containers.DeclarativeContainer):
     needed_database = providers.Selector(
         in_database, on=database, off=providers.Callable(refuse_without_database, settings)
     )
+    record_store = providers.Singleton(stores.record_store_of, conditions, settings)
+    families = providers.Singleton(stores.families_of, record_store)
     summary_store = providers.Selector(
         in_database,
         on=providers.Singleton(stores.sql_summary_store, database),
-        off=providers.Singleton(stores.plugged_summary_store, conditions, settings),
+        off=providers.Singleton(stores.plugged_summary_store, conditions, families, settings),
     )
     amendments = providers.Selector(
         in_database,
@@ -92,9 +94,7 @@ class Container(containers.DeclarativeContainer):
         clock,
     )
     forget_in = providers.Callable(stores.forget_in_of, kept_elsewhere, in_database, settings)
-    message_store = providers.Singleton(
-        stores.message_store_of, conditions, settings.provided.store.url, database, forget_in, settings
-    )
+    message_store = providers.Singleton(stores.message_store_of, conditions, families, database, forget_in, settings)
     context_source = providers.Singleton(
         stores.context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
     )
@@ -198,6 +198,7 @@ class Container(containers.DeclarativeContainer):
         providers.Singleton(feature_sources.notes_source_of, needed_database.provider, message_counter, settings),
         providers.Singleton(feature_sources.posted_source_of, in_database, database, message_counter),
         providers.Singleton(feature_sources.RecallSource, recaller.provider),
+        plugged=providers.Singleton(feature_sources.plugged_sources_of, conditions, message_counter, settings),
     )
     aftermath = providers.Singleton(
         features.aftermath,

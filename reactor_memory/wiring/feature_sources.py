@@ -13,15 +13,24 @@ from reactor_memory.core.sources import Asked, Source, Views
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message, Role, Session
 from reactor_memory.models.requests import ContextRows
+from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.notes.block import NotesBlock
 
 
-def sources_of(*sources: Source | None) -> tuple[Source, ...]:
-    """Those of the features that are on, in the order in which what they bring stands."""
-    return tuple([source for source in sources if source is not None])
+def sources_of(*sources: Source | None, plugged: tuple[Source, ...] = ()) -> tuple[Source, ...]:
+    """Those of the features that are on, in the order in which what they bring stands; then those of plug-ins."""
+    return (*[source for source in sources if source is not None], *plugged)
+
+
+def plugged_sources_of(report: ConditionReport, counter: MessageCounter, settings: Settings) -> tuple[Source, ...]:
+    if not report.factories["source"]:
+        return ()
+    from reactor_memory.wiring.plugged_sources import plugged_sources
+
+    return plugged_sources(report, counter, settings)
 
 
 class PinSource(Source):

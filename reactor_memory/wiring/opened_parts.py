@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn, cast
 
 from dependency_injector import containers, providers
+from dependency_injector.providers import is_provider
 
 from reactor_memory.errors import ConfigurationError
 
@@ -16,8 +17,8 @@ class PartsContainer(containers.DynamicContainer):
     others. Assigning a part, at any time, would do the same. Both are a `ConfigurationError`.
     """
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if isinstance(value, providers.Provider) and name in self.__dict__.get("providers", ()):
+    def __setattr__(self, name: str, value: Any) -> None:
+        if is_provider(value) and name in self.__dict__.get("providers", ()):
             refuse(name, "is assigned", f"call container.{name}.override(...)")
         super().__setattr__(name, value)
 

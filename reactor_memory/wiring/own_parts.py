@@ -105,6 +105,7 @@ OWN_PARTS = Plugin(
             "postgresql": postgres_database,
             "postgres": postgres_database,
         },
+        "record_store": {},
         "message_store": {},
         "summary_store": {},
         "summarizer": {
@@ -129,6 +130,7 @@ OWN_PARTS = Plugin(
             "hierarchical": facts.hierarchical_strategy,
             PROGRESSIVE: tiers.progressive_strategy,
         },
+        "source": {},
         "recall_index": {"none": search.no_recall_index},
         "embedder": {
             "none": search.no_embedder,

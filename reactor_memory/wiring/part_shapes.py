@@ -9,6 +9,7 @@ from typing import Any
 
 PORTS = {
     "database": "reactor_memory.database.database:Database",
+    "record_store": "reactor_memory.core.ports:RecordStore",
     "message_store": "reactor_memory.core.ports:MessageStore",
     "summary_store": "reactor_memory.core.ports:SummaryStore",
     "summarizer": "reactor_memory.core.ports:Summarizer",
@@ -16,6 +17,7 @@ PORTS = {
     "chat_agent": "reactor_memory.server.chat_agents:ChatAgent",
     "token_counter": "reactor_memory.core.ports:TokenCounter",
     "strategy": "reactor_memory.core.context.strategy:Strategy",
+    "source": "reactor_memory.core.sources:Source",
     "recall_index": "reactor_memory.core.ports:RecallIndex",
     "embedder": "reactor_memory.core.ports:Embedder",
     "redactor": "reactor_memory.core.ports:Redactor",

@@ -33,6 +33,7 @@ GROUP = "reactor_memory.plugins"
 LIBRARY = "reactor-memory"
 PLUG_POINTS = (
     "database",
+    "record_store",
     "message_store",
     "summary_store",
     "summarizer",
@@ -40,6 +41,7 @@ PLUG_POINTS = (
     "chat_agent",
     "token_counter",
     "strategy",
+    "source",
     "recall_index",
     "embedder",
     "redactor",
@@ -47,6 +49,11 @@ PLUG_POINTS = (
     "stream_store",
     "clock",
 )
+
+SOURCE = "source"
+"""The plug point of which no setting selects one: what all plug-ins provide stands in contexts."""
+
+STORES_WITHOUT_DATABASE = ("message_store", "record_store")
 
 WITHOUT_DATABASE = "is none: it keeps the log and summaries only, and what else there is refuses its work"
 """Why a store of a plug-in is not the database, which sharing, search, keys and all other features ask."""
@@ -73,6 +80,8 @@ class Plugin:
     `provides` maps plug point to name to factory. A factory may be given as ``"package.module:attribute"``, which is
     imported only when the settings select the name. The name of a message store is the scheme of its URL.
 
+    Of the plug point ``source`` all that is provided is in force.
+
     `wraps` maps plug point to a factory that is given the part that would be in force otherwise, whatever its name, as
     `inner`: it returns what takes its place.
 
@@ -88,6 +97,9 @@ class Plugin:
     `options` is a pydantic model of what stands under ``plugins.options.NAME``: it is checked, misspelt names are
     refused with the one that was meant, and each factory is given it as `options`.
 
+    `commands` are those of ``reactor-memory plugin NAME``, of click; `routes` are controllers of litestar, which the
+    service serves below ``/v1/plugins/NAME`` behind its guards. Each may be given as text, as a factory may.
+
     `on_close` is called once, after everything that came from the plug-in was closed.
     """
 
@@ -98,6 +110,8 @@ class Plugin:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     options: type[BaseModel] | None = None
+    commands: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    routes: Sequence[Any] = ()
     requires_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     requires_packages: tuple[str, ...] = ()
     missing_packages: tuple[str, ...] = ()
@@ -132,13 +146,15 @@ class ConditionReport:
     """What is available and why: the answer of `evaluate`.
 
     `factories` maps plug point to name to factory, `wrapping` to what goes around it, innermost first. `closers` are
-    the `on_close` of the plug-ins that take part, in the order of calling: the highest `order` first.
+    the `on_close` of the plug-ins that take part, in the order of calling: the highest `order` first. `taking_part` are
+    these plug-ins, in order, each with what it is called in errors.
     """
 
     conditions: tuple[Condition, ...]
     bindings: tuple[Binding, ...]
     factories: Mapping[str, Mapping[str, Maker]]
     closers: tuple[Callable[[], Awaitable[None] | None], ...]
+    taking_part: tuple[tuple[Plugin, str], ...] = ()
     wrapping: Mapping[str, Sequence[Callable[[Settings, Any], Any]]] = field(default_factory=dict[str, Any])
 
     def factory(self, plug_point: str, name: str, *, key: str) -> Maker:
@@ -362,7 +378,12 @@ def _report(conditions: tuple[Condition, ...], chosen: list[_Candidate]) -> Cond
         for plug_point, factory in candidate.plugin.wraps.items():
             wrapping.setdefault(plug_point, []).append(_wrapping(factory, candidate, plug_point))
     return ConditionReport(
-        conditions=conditions, bindings=tuple(bindings), factories=factories, closers=closers, wrapping=wrapping
+        conditions=conditions,
+        bindings=tuple(bindings),
+        factories=factories,
+        closers=closers,
+        wrapping=wrapping,
+        taking_part=tuple((each.plugin, each.title) for each in chosen),
     )
 
 
@@ -371,7 +392,7 @@ def _without_database(bindings: Sequence[Binding], databases: Collection[str]) -
     return [
         replace(each, plug_point="database", selected=False, reason=WITHOUT_DATABASE)
         for each in bindings
-        if each.plug_point == "message_store" and each.selected and each.name not in databases
+        if each.plug_point in STORES_WITHOUT_DATABASE and each.selected and each.name not in databases
     ]
 
 
@@ -415,7 +436,7 @@ def _made(
     options = _options_of(candidate.plugin, settings)
     more |= {} if options is None else {"options": options}
     try:
-        part = (_imported(factory) if isinstance(factory, str) else factory)(settings, **more)
+        part = imported(factory)(settings, **more)
         defect = "" if candidate.source == LIBRARY else _defect_of(part, plug_point)
     except ReactorMemoryError:
         raise
@@ -435,8 +456,11 @@ def _defect_of(part: Any, plug_point: str) -> str:
     return defect_of(part, plug_point)
 
 
-def _imported(path: str) -> Factory:
-    module, _, attribute = path.partition(":")
+def imported(given: Any) -> Any:
+    """What a plug-in names: itself, or what stands at ``package.module:attribute``."""
+    if not isinstance(given, str):
+        return given
+    module, _, attribute = given.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
@@ -450,7 +474,10 @@ def _defect(plugin: Any, name: str) -> str | None:
     if unknown:
         verb = "provides" if unknown[0] in plugin.provides else "wraps"
         return f"{verb} {unknown[0]}, which is no plug point; there are: {', '.join(PLUG_POINTS)}"
-    given = [*[each[1:] for each in _provided(plugin)], *plugin.wraps.items()]
+    if SOURCE in plugin.wraps:
+        return "wraps source, of which all are in force together"
+    given = [*[each[1:] for each in _provided(plugin)], *plugin.wraps.items(), *plugin.commands.items()]
+    given += [("routes", each) for each in plugin.routes]
     broken = [name for name, factory in given if not callable(factory) and ":" not in str(factory)]
     return f"{broken[0]}: a factory is a callable or 'package.module:attribute'" if broken else None
 

@@ -9,7 +9,7 @@ import msgspec
 
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.validation import MessageLimits
-from reactor_memory.wiring.plugins import ConditionReport
+from reactor_memory.wiring.plugins import STORES_WITHOUT_DATABASE, ConditionReport
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
 
@@ -76,7 +76,12 @@ def refuse_without_database(settings: Settings) -> NoReturn:
 
 def is_in_database(report: ConditionReport, settings: Settings) -> str:
     """Whether the log is in a database, with everything that is derived from it, or in a plug-in's store."""
-    return on_or_off(scheme_of(settings.store.url) not in report.factories["message_store"])
+    return on_or_off(not is_plugged(report, scheme_of(settings.store.url)))
+
+
+def is_plugged(report: ConditionReport, scheme: str) -> bool:
+    """Whether the scheme of an address names a plug-in's store that is no database."""
+    return any(scheme in report.factories[plug_point] for plug_point in STORES_WITHOUT_DATABASE)
 
 
 def context_limits(settings: Settings) -> ContextLimits:

@@ -13,7 +13,15 @@ from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
 from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
-from reactor_memory.wiring.selection import is_in_database, microseconds, named_by, provider_of, scheme_of, selected
+from reactor_memory.wiring.selection import (
+    is_in_database,
+    is_plugged,
+    microseconds,
+    named_by,
+    provider_of,
+    scheme_of,
+    selected,
+)
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
 
@@ -25,10 +33,12 @@ if TYPE_CHECKING:
         LedgerFold,
         MessageStore,
         RecallIndex,
+        RecordStore,
         Summarizer,
         SummaryStore,
     )
     from reactor_memory.features.facts.fold import SummaryFold
+    from reactor_memory.features.record_store.families import Families
     from reactor_memory.features.responses.models import ResponseStore
 
 
@@ -40,7 +50,7 @@ def conditions_of(settings: Settings) -> ConditionReport:
 def database_of(report: ConditionReport, url: str, settings: Settings) -> Database:
     """The database that the address of the store names; none if that is a plug-in's store."""
     scheme = scheme_of(url)
-    if scheme in report.factories["message_store"]:
+    if is_plugged(report, scheme):
         from reactor_memory.database.absent import AbsentDatabase
 
         return AbsentDatabase(scheme)
@@ -48,11 +58,16 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
 
 
 def message_store_of(
-    report: ConditionReport, url: str, database: Database, forget_in: int | None, settings: Settings
+    report: ConditionReport, families: Families | None, database: Database, forget_in: int | None, settings: Settings
 ) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
-    if scheme_of(url) in report.factories["message_store"]:
-        return selected(report, "message_store", scheme_of(url), "store.url", settings)
+    if families is not None:
+        from reactor_memory.features.record_store.record_log import RecordMessageStore
+
+        return RecordMessageStore(families)
+    scheme = scheme_of(settings.store.url)
+    if scheme in report.factories["message_store"]:
+        return selected(report, "message_store", scheme, "store.url", settings)
     return SqlMessageStore(database, forget_in=forget_in)
 
 
@@ -61,8 +76,28 @@ def sql_summary_store(database: Database) -> SqlSummaryStore:
     return SqlSummaryStore(database, partial(import_module, "reactor_memory.features.facts.operations"))
 
 
-def plugged_summary_store(report: ConditionReport, settings: Settings) -> SummaryStore:
+def record_store_of(report: ConditionReport, settings: Settings) -> RecordStore | None:
+    """The records of a plug-in that the address of the store names, if it names some."""
+    scheme = scheme_of(settings.store.url)
+    if scheme not in report.factories["record_store"] or scheme in report.factories["message_store"]:
+        return None
+    return selected(report, "record_store", scheme, "store.url", settings)
+
+
+def families_of(records: RecordStore | None) -> Families | None:
+    if records is None:
+        return None
+    from reactor_memory.features.record_store.families import Families
+
+    return Families(records)
+
+
+def plugged_summary_store(report: ConditionReport, families: Families | None, settings: Settings) -> SummaryStore:
     """What a plug-in supplies beside its store of the log."""
+    if families is not None:
+        from reactor_memory.features.record_store.record_summaries import RecordSummaryStore
+
+        return RecordSummaryStore(families)
     return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
 
 

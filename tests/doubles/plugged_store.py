@@ -9,9 +9,11 @@ from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.settings import Settings
+from tests.doubles.dict_records import DictRecords
 from tests.scenes.stores import memory_database
 
 PLAIN = "plain://"
+RECORDS = "records://"
 
 
 def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,4 +28,11 @@ def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin = Plugin(
         name="plain", provides={"message_store": {"plain": messages}, "summary_store": {"plain": summaries}}
     )
+    monkeypatch.setattr(stores, "discover", lambda: (plugin,))
+
+
+def plug_in_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plug-in whose store keeps records: ``records://``."""
+    records = DictRecords()
+    plugin = Plugin(name="records", provides={"record_store": {"records": lambda settings: records}})
     monkeypatch.setattr(stores, "discover", lambda: (plugin,))

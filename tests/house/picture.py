@@ -16,6 +16,7 @@ PACKAGE = CHECKOUT / "reactor_memory"
 PAGE = CHECKOUT / "docs" / "architecture.md"
 
 FLOORS = (
+    ("extend",),
     ("cli",),
     ("server", "studio", "adapters", "evaluation", "imports", "testing"),
     ("memory", "sync", "client"),

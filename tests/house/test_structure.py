@@ -32,7 +32,7 @@ print(json.dumps([path for path in own if path]))
 
 
 def test_each_room_lies_on_a_floor() -> None:
-    assert {floor_of(room) for room in rooms()} == set(range(10))
+    assert {floor_of(room) for room in rooms()} == set(range(11))
 
 
 def test_no_arrow_runs_up_or_in_a_circle() -> None:
@@ -77,7 +77,10 @@ def is_feature(*names: str) -> bool:
 
 MAY_KNOW = {
     *((name, "entries") for name in ("facts", "notes", "pins", "posted_summaries", "tiers", "transfer")),
-    *((name, "facts") for name in ("explain", "notes", "pins", "posted_summaries", "recall", "sharing", "tiers")),
+    *(
+        (name, "facts")
+        for name in ("explain", "notes", "pins", "posted_summaries", "recall", "record_store", "sharing", "tiers")
+    ),
     *((name, "redaction") for name in ("facts", "recall", "search")),
     ("search", "recall"),
     ("responses", "sharing"),

@@ -42,7 +42,7 @@ print(any(name.startswith("sample_plugin.") for name in sys.modules))
 SWITCHED_ON = {"REACTOR_MEMORY_PLUGINS__OPTIONS": '{"sample": {"enabled": true, "sign": "?!"}}'}
 
 SELECTED = {
-    "REACTOR_MEMORY_STORE__URL": "sample://",
+    "REACTOR_MEMORY_STORE__URL": "sample:///sample.jsonl",
     "REACTOR_MEMORY_SUMMARY__ENABLED": "true",
     "REACTOR_MEMORY_SUMMARY__PROVIDER": "shouting",
     "REACTOR_MEMORY_SUMMARY__TRIGGER_MESSAGE_COUNT": "4",
@@ -66,7 +66,9 @@ def test_a_conversation_uses_what_the_package_adds(path: list[Path], run_python:
     lines = [
         line.removeprefix("sample_plugin") for line in done.stderr.splitlines() if line.startswith("sample_plugin")
     ]
-    assert lines == [".store open", *[".store append messages=2"] * 3, ".store close", " closed"]
+    assert lines == [".store open", ".store close", " closed"]
+    again = run_python(path, "-c", CONVERSATION, **SWITCHED_ON, **SELECTED)
+    assert json.loads(again.stdout)[0].splitlines()[-3:] == ["I SEE?!"] * 3, again.stderr
 
 
 @pytest.mark.parametrize(
@@ -98,23 +100,22 @@ def test_the_name_of_a_missing_package_is_refused_with_reason(path: list[Path], 
 def test_the_container_overrides_a_plug_in(path: list[Path], run_python: Run) -> None:
     program = """
 import anyio
+from pathlib import Path
 from dependency_injector import providers
-from reactor_memory import Message, open_container
-from sample_plugin.state import State, state_at
-from sample_plugin.store import SampleStore
+from reactor_memory import Message, Settings, open_container
+from sample_plugin.store import LinesStore
 
 def configure(container):
-    store = SampleStore(State())
-    container.message_store.override(providers.Object(store))
-    container.summary_store.override(providers.Object(store.summaries))
+    other = Settings(store={"url": "sample:///other.jsonl"})
+    container.record_store.override(providers.Singleton(LinesStore, other))
 
 async def main():
     async with open_container(configure=configure) as container:
         manager = container.conversation_manager()
         await manager.save_history("s1", [Message.user("hello")])
-    print(len(state_at("sample://").conversations))
+    print(*sorted(path.name for path in Path().glob("*.jsonl")))
 
 anyio.run(main)
 """
     done = run_python(path, "-c", program, **SWITCHED_ON, **SELECTED)
-    assert done.stdout.split() == ["0"], done.stderr
+    assert done.stdout.split() == ["other.jsonl"], done.stderr

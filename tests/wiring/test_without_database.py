@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from reactor_memory import Settings, open_container
+from reactor_memory import Memory, Message, Settings, open_container, open_memory
+from reactor_memory.core.context.verification import verify
+from reactor_memory.database.absent import NEEDS_DATABASE
 from reactor_memory.errors import ConfigurationError
-from tests.doubles.plugged_store import PLAIN, plug_in_plain_store
+from reactor_memory.features.search.models import MessageSearch
+from tests.doubles.plugged_store import PLAIN, RECORDS, plug_in_plain_store, plug_in_records
 from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +48,54 @@ async def test_settings_that_need_a_database_are_refused_at_once(sections: dict[
     with pytest.raises(ConfigurationError, match=REFUSED):
         async with open_container(on_plain(**sections)):
             pass
+
+
+REFUSED_DEEDS: dict[str, Callable[[Memory], Any]] = {
+    "pins": lambda memory: memory.pins.add("s", seq=1),
+    "notes": lambda memory: memory.notes,
+    "corrections": lambda memory: memory.facts.correct("s", fact=("the user", "name"), value="Jon"),
+    "archives": lambda memory: memory.archive("s"),
+    "posted summaries": lambda memory: memory.post_summary("s", text="short", until_seq=1),
+    "tiers": lambda memory: memory.container.tiers(),
+    "chat memory": lambda memory: memory.chat_memory,
+    "active sessions": lambda memory: memory.sessions,
+    "overview": lambda memory: memory.overview,
+    "replay": lambda memory: memory.replay("s", seq=1),
+    "erasure": lambda memory: memory.erasure.erase("s", seq=1),
+    "search": lambda memory: memory.container.message_search().search(MessageSearch(text="cat", user_id="ann")),
+}
+
+
+async def test_what_doctor_lists_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {*REFUSED_DEEDS, "sharing"} == set(NEEDS_DATABASE)
+    plug_in_records(monkeypatch)
+    async with open_memory(Settings(store={"url": RECORDS})) as memory:
+        await memory.save_history("s", [Message.user("I am John."), Message.assistant("Hello John.")])
+        for name, deed in REFUSED_DEEDS.items():
+            with pytest.raises(ConfigurationError, match=r"^store\.url: records:// keeps the log and summaries only"):
+                await made_of(deed, memory, name)
+
+
+async def made_of(deed: Callable[[Memory], Any], memory: Memory, name: str) -> None:
+    await deed(memory)
+    raise AssertionError(name)
+
+
+async def test_records_hold_a_whole_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in_records(monkeypatch)
+    async with open_memory(Settings(store={"url": RECORDS})) as memory:
+        for number in range(20):
+            said = [Message.user(f"I booked table {number} for {number + 2} people."), Message.assistant("Noted.")]
+            await memory.save_history("s", said, user_id="ann")
+        await memory.drain()
+        context = await memory.load_history("s", user_id="ann", budget=300)
+        assert context.messages[0].content.startswith("Conversation Facts:")
+        assert verify(context, count=memory.container.message_counter().counted) == []
+        assert await memory.recall("s", "table 3", user_id="ann")
+        fork = await memory.fork("s", at_seq=5, user_id="ann")
+        assert [each.seq for each in await memory.read_messages(fork.session_id, user_id="ann")] == [1, 2, 3, 4]
+        assert (await memory.withdraw("s", user_id="ann")).seq == 40
+        assert len((await memory.delete("s", user_id="ann")).session_ids) == 2
 
 
 async def test_what_a_user_left_cannot_be_erased() -> None:

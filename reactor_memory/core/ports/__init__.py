@@ -372,6 +372,35 @@ class SummaryStore(Protocol):
     async def work_state(self, session_id: str, kind: str) -> WorkState | None: ...
 
 
+class RecordStore(Protocol):
+    """Records under names, of a store that is no SQL database: the library keeps a whole log in them, and what is made
+    of it (feature `record_store`). A plug-in supplies one under the scheme of ``store.url``.
+
+    Names are ASCII, in the order of their bytes; records are bytes. What was written is read by everybody from then on.
+    An error that is none of `reactor_memory.errors` is told as a `StoreUnavailableError`.
+    """
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None:
+        """Called once after `open`."""
+        ...
+
+    async def read(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        """The records of these names, but for those that there are not."""
+        ...
+
+    async def names(self, prefix: str, *, after: str, limit: int) -> Sequence[str]:
+        """The first `limit` names that begin with `prefix` and stand behind `after` (``""``: all), in order."""
+        ...
+
+    async def write(self, records: Mapping[str, bytes | None], *, expected: Mapping[str, bytes | None]) -> bool:
+        """Write all of these records, durably, or none; None takes a record away. False, and nothing written, unless
+        each record of `expected` is the one that is there now (None: there is none).
+        """
+        ...
+
+
 class RecallIndex(Protocol):
     """Finds older messages and fact lines by what they say, within one branch.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from reactor_memory.wiring.plugins import Plugin
+from reactor_memory.extend import Plugin
 
 logger = logging.getLogger("sample_plugin")
 
@@ -19,8 +19,7 @@ plugin = Plugin(
     requires_settings={"plugins.options.sample.enabled": True},
     requires_packages=("msgspec",),
     provides={
-        "message_store": {"sample": "sample_plugin.store:make_store"},
-        "summary_store": {"sample": "sample_plugin.summaries:make_summaries"},
+        "record_store": {"sample": "sample_plugin.store:LinesStore"},
         "summarizer": {"shouting": "sample_plugin.summarizer:ShoutingSummarizer"},
         "strategy": {"storyteller": "sample_plugin.strategy:Storyteller"},
     },

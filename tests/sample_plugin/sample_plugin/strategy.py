@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from reactor_memory.core.context.blocks import Block
-from reactor_memory.core.context.strategy import Plan, PlanRequest, take_last
-from reactor_memory.features.facts.frames import NARRATIVE
-from reactor_memory.features.facts.prose import render_narrative
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.extend import NARRATIVE, Block, Plan, PlanRequest, Settings, render_narrative, take_last
 
 
 class Storyteller:

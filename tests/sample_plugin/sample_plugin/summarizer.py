@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reactor_memory.models import Message
-from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.extend import NOTHING_KNOWN, Extraction, Known, Message, Settings
 
 
 class ShoutingSummarizer:
