@@ -163,9 +163,9 @@ async def _connected(url: str) -> AsyncGenerator[Any]:
         connection = await cast("Any", asyncpg).connect(
             dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"}
         )
-    except ValueError:
-        raise InvalidInputError("url", "is not an address of a PostgreSQL database") from None
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        if isinstance(error, ValueError) and not isinstance(error, OSError):  # as a certificate that is refused is
+            raise InvalidInputError("url", "is not an address of a PostgreSQL database") from None
         raise unconnected(
             error, dsn, CONNECT_SECONDS, what="the database of the table", address="its address"
         ) from error

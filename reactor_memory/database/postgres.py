@@ -155,17 +155,17 @@ class PostgresDatabase(Database):
                 server_settings={"application_name": "reactor-memory", **self._limits()},
                 timeout=self._timeout_seconds * CONNECTING_SHARE,
             )
-        except ValueError:
-            known = "sslmode" not in self._dsn
-            problem = "is not an address of a PostgreSQL database" if known else UNKNOWN_SSL
-            raise ConfigurationError("store.url", problem) from None
         except asyncpg.UndefinedObjectError:
             raise ConfigurationError("store.url", "has a parameter behind ? that PostgreSQL does not know") from None
-        except (OSError, asyncpg.PostgresError) as error:
+        except (OSError, asyncpg.PostgresError) as error:  # a certificate that is refused is a ValueError as well
             if self._is_pooled or not is_refused_setting(error):
                 cause = error if isinstance(error, TimeoutError) else None  # it says nothing; waiting again is no use
                 cause = PermissionError("the server said no") if is_refusal(error) else cause
                 raise unconnected(error, self._dsn, self._timeout_seconds * CONNECTING_SHARE) from cause
+        except ValueError:
+            known = "sslmode" not in self._dsn
+            problem = "is not an address of a PostgreSQL database" if known else UNKNOWN_SSL
+            raise ConfigurationError("store.url", problem) from None
         self._is_pooled = True
         return await self._connect()
 

@@ -35,8 +35,11 @@ def limits_of(seconds: float) -> dict[str, str]:
 
 
 def is_refused_setting(error: Exception) -> bool:
-    """Whether a pooler, which would have to carry it along, refuses a setting at the start of a connection."""
-    return isinstance(error, asyncpg.ProtocolViolationError) and "startup parameter" in str(error)
+    """Whether a pooler, which would have to carry it along, refuses a setting at the start of a connection. The driver
+    then tries without SSL, unless the address says otherwise, and tells what became of that.
+    """
+    told = ("startup parameter", "SSL required")
+    return isinstance(error, asyncpg.ProtocolViolationError) and any(each in str(error) for each in told)
 
 
 def is_unprepared(error: Exception) -> bool:

@@ -47,6 +47,7 @@ ignore_startup_parameters = {ignored}
 unix_socket_dir =
 logfile = {folder}/pgbouncer.log
 pidfile = {folder}/pgbouncer.pid
+{more}
 """
 
 MODES = {
@@ -57,7 +58,7 @@ MODES = {
 
 
 @contextmanager
-def pooled(dsn: str, folder: Path, mode: str, ignored: str, *, size: int = 4) -> Iterator[str]:
+def pooled(dsn: str, folder: Path, mode: str, ignored: str, *, size: int = 4, more: str = "") -> Iterator[str]:
     """The address of the database behind PgBouncer, which refuses to run as root."""
     parts = urlsplit(dsn)
     host = parse_qs(parts.query).get("host", [parts.hostname or "localhost"])[0]
@@ -73,6 +74,7 @@ def pooled(dsn: str, folder: Path, mode: str, ignored: str, *, size: int = 4) ->
         mode=mode,
         ignored=ignored,
         folder=folder,
+        more=more,
         size=size if mode == "transaction" else 30,
     )
     (folder / "pgbouncer.ini").write_text(given)

@@ -11,10 +11,12 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
+from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.postgres_address import UNKNOWN, place_of
 from reactor_memory.database.postgres_errors import unconnected
 from reactor_memory.errors import StoreError, StoreUnavailableError
 from reactor_memory.memory import open_memory
+from reactor_memory.wiring.queries import QUERIES
 from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
@@ -149,3 +151,28 @@ async def test_what_the_server_lacks_is_named(postgres_dsn: str) -> None:
     assert "check user and password" in told
     assert "stranger" not in told
     assert "s3cret" not in told
+
+
+@pytest.mark.anyio
+async def test_a_certificate_that_is_refused_is_no_wrong_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*given: object, **options: object) -> None:
+        raise ssl.SSLCertVerificationError("s3cret")
+
+    monkeypatch.setattr(asyncpg, "connect", refused)
+    told = await failure_of("postgresql://me:s3cret@db/shop?sslmode=verify-full")
+    assert told.startswith('store: the database cannot be reached: db:5432, database "shop": SSL failed; check the')
+
+
+@pytest.mark.anyio
+async def test_a_pooler_that_refuses_settings_and_wants_ssl_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver tells of its second try alone, the one without SSL."""
+    given: list[set[str]] = []
+
+    async def required(*dsn: object, server_settings: dict[str, str], **options: object) -> None:
+        given.append(server_settings.keys() - {"application_name"})
+        raise asyncpg.ProtocolViolationError("SSL required") if given[-1] else asyncpg.InvalidPasswordError("reached")
+
+    monkeypatch.setattr(asyncpg, "connect", required)
+    with pytest.raises(StoreError, match="refused the login"):
+        await PostgresDatabase("postgresql://me@db/shop", QUERIES).open()
+    assert list(map(bool, given)) == [True, False]

