@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 SOURCES = ("reactor_memory", "migrations")
-_SQL_HEADER = re.compile(r"^-- name: (.+)$", re.MULTILINE)
+_SQL_HEADER = re.compile(r"^-- (?:name|part): (.+)$", re.MULTILINE)
 _SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Raise, ast.Delete)
 
 T = TypeVar("T")
