@@ -26,7 +26,7 @@ SOON = 12
 MOST_AFTER = 4
 
 _REFERENCE = re.compile(
-    r"(?<![\w-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Z]{1,5}-?\d{3,10})(?![\w-])"
+    r"(?<![\w-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Za-z]{1,5}-?\d{3,10})(?![\w-])"
 )
 """What a text calls something new: the number of a commit, of a booking."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from reactor_memory.features.facts.quoting.call_links import KEPT, linked_calls
@@ -104,6 +104,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     folded = (each for others in series.values() for each in others)
     elsewhere = (*glued.values(), *rests.values(), told, repeated, _echoes(said, glued), folded)
     hidden = {id(other) for others in elsewhere for other in others}
+    called = [each.seq for each in made]
+    settled = {each.seq for each in said if each.is_users and (takes_back(each.fact.value) or _corrects(each))}
     for place, each in enumerate(said):
         words = _letters(each)
         is_often = times[words] >= OFTEN
@@ -111,7 +113,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
         if id(each) in hidden or is_repeated:
             continue
         is_polite = is_courtesy(each.fact.value)
-        if is_polite and id(each) not in questions:
+        says_more = id(each) in questions or id(each) in agreed.weights or id(each) in agreed.agreed
+        if not says_more and (is_polite or _is_nod(each, called, settled)):
             continue
         weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, said, place))
         if is_often or is_polite or id(each) in series:
@@ -129,6 +132,16 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
             remark=" (told otherwise later)" if id(each) in replaced else "",
             series=series.get(id(each), ()),
         )
+
+
+def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
+    """Whether the model says a few words to what was said, and has done nothing that they may tell of. What it says
+    to what was taken back or corrected tells that this is so.
+    """
+    if each.is_users or each.is_named or each.stance != "own" or any(map(str.isdigit, each.fact.value)):
+        return False
+    asked = replies_to(each.fact.key)
+    return is_short(each) and asked not in settled and not _within(asked, each.seq, called)
 
 
 def _weight(each: Said, said: Sequence[Said], place: int) -> float:
@@ -221,14 +234,14 @@ def _is_bare(each: Said, before: Said | None) -> bool:
     """
     if needs_more(each):
         return True
-    if before is None or not (is_short(each) or any(map(begins_to_correct, _with_first_word_or_without(each)))):
+    if before is None or not (is_short(each) or _corrects(each)):
         return False
     return _gives_another_number(before.fact.value, each.fact.value)
 
 
-def _with_first_word_or_without(each: Said) -> tuple[str, str]:
-    """``Oh no, at 8``, where the word that corrects stands behind an exclamation."""
-    return each.fact.value, each.fact.value.partition(" ")[2]
+def _corrects(each: Said) -> bool:
+    """Whether it begins with a word that corrects, maybe behind an exclamation ("Oh no, at 8")."""
+    return begins_to_correct(each.fact.value) or begins_to_correct(each.fact.value.partition(" ")[2])
 
 
 def _gives_another_number(before: str, after: str) -> bool:

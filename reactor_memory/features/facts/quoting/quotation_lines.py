@@ -19,10 +19,10 @@ from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.links import linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE
+from reactor_memory.features.facts.quoting.series import others_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact
-from reactor_memory.text.analyzer import TOKEN
 from reactor_memory.text.caches import memo
 from reactor_memory.text.words import MONTHS
 
@@ -148,17 +148,9 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
 
 def _likewise(said: Said, series: Sequence[Said]) -> str:
     """The words in which other statements differ from one."""
-    words = _words(said.fact.value)
-    others = dict.fromkeys(
-        other for each in series for other, word in zip(_words(each.fact.value), words, strict=True)
-        if other.casefold() != word.casefold()
-    )  # fmt: skip
-    told = ", ".join(f'"{other}"' for other in list(others)[:MOST_LIKEWISE])
+    others = others_in_series(said.fact.value, [each.fact.value for each in series])
+    told = ", ".join(f'"{plain_quotation(other)}"' for other in others[:MOST_LIKEWISE])
     return f" (also: {told}{', …' * (len(others) > MOST_LIKEWISE)})" if told else ""
-
-
-def _words(text: str) -> Sequence[str]:
-    return TOKEN.findall(text)
 
 
 def _speaker(said: Said, *, has_names: bool) -> str:

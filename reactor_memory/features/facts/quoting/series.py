@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from reactor_memory.features.facts.quoting.log_records import Said
 from reactor_memory.features.facts.quoting.record_keys import replies_to
@@ -14,6 +14,10 @@ from reactor_memory.text.caches import memo
 SERIES, LONGEST_FORM = 4, 40
 """So many statements that differ in one of so many words or more, and of no more than that, are told as one."""
 
+LONGEST_WORD, LONGEST_JOINED, LEAST_LEFT = 6, 24, 3
+"""The same in scripts without spaces: characters of the word, of the text, and of what is the same in all."""
+
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _PARTICLED = re.compile("[\uac00-\ud7af]")
 
 
@@ -42,6 +46,8 @@ def told_in_series(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping
 
 def _slot(each: Said, form: Sequence[str]) -> str:
     """The word in which a statement differs from the others of its form, without what may be a particle."""
+    if _is_joined(each.fact.value):
+        return each.fact.value[len(form[0]) : len(each.fact.value) - len(form[2])]
     word = _words(each.fact.value)[form.index("")]
     return word[:1] if _PARTICLED.match(word) else word
 
@@ -49,10 +55,48 @@ def _slot(each: Said, form: Sequence[str]) -> str:
 @memo(maxsize=8192)
 def _forms(text: str) -> tuple[tuple[str, ...], ...]:
     """A text without one of its words, wherever it stands, for each word; none for very few words, and for numbers."""
+    if any(map(str.isdigit, text)):
+        return ()
+    if _is_joined(text):
+        return tuple(_forms_of_joined(text))
     words = _words(text)
-    if not SERIES <= len(words) <= LONGEST_FORM or any(map(str.isdigit, text)):
+    if not SERIES <= len(words) <= LONGEST_FORM:
         return ()
     return tuple(tuple("" if word == slot else word for word in words) for slot in dict.fromkeys(words))
+
+
+def _forms_of_joined(text: str) -> Iterator[tuple[str, ...]]:
+    """The same for short texts of scripts without spaces, where a word is one to six characters."""
+    for size in range(1, LONGEST_WORD + 1):
+        for start in range(len(text) - size + 1 if len(text) <= LONGEST_JOINED else 0):
+            before, after = text[:start], text[start + size :]
+            if len(before) + len(after) >= LEAST_LEFT:
+                yield before, "", after
+
+
+def _is_joined(text: str) -> bool:
+    return _UNSPACED.search(text) is not None and " " not in text
+
+
+def others_in_series(said: str, others: Sequence[str]) -> Sequence[str]:
+    """The words in which other statements differ from one, as they stand there."""
+    if _is_joined(said):
+        begin, end = _common_ends([said, *others])
+        return list(dict.fromkeys(each[begin : len(each) - end] for each in others))
+    words = TOKEN.findall(said)
+    pairs = [pair for each in others for pair in zip(TOKEN.findall(each), words, strict=True)]
+    return list(dict.fromkeys(other for other, word in pairs if other.casefold() != word.casefold()))
+
+
+def _common_ends(texts: Sequence[str]) -> tuple[int, int]:
+    """How many characters the texts begin and end with alike."""
+    begin = _common_beginning(texts)
+    return begin, min(_common_beginning([each[::-1] for each in texts]), min(map(len, texts)) - begin)
+
+
+def _common_beginning(texts: Sequence[str]) -> int:
+    others = (place for place, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1)
+    return next(others, min(map(len, texts)))
 
 
 @memo(maxsize=8192)

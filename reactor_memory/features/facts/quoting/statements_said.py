@@ -144,18 +144,29 @@ def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
     fenced = led_in = False
     start = 0
     mail = _MAIL.search(content) if is_user else None
+    last = {closer: content.rfind(closer) for closer in _CLOSERS + '"'} if is_user else {}
+    quote = ""
     for line in content.splitlines(keepends=True):
         begin, start = start, start + len(line)
         is_of_mail = mail is not None and begin >= mail.start()
+        opened = quote or _quote_that_goes_on(line, last, start)
+        quote = "" if opened in line[line.find(line.strip()[:1]) + (not quote) :] else opened
         if _FENCE.match(line):
             fenced = not fenced
         elif line.strip() and (is_user or not (fenced or _is_code(line))):
-            is_pasted = is_of_mail or fenced or led_in or _is_code(line)
+            is_pasted = bool(opened) or is_of_mail or fenced or led_in or _is_code(line)
             pieces = [_Clause(line.strip(), begin, True)] if is_pasted else _pieces(line, begin)
             yield from pieces
             led_in = led_in or (is_user and _LEADS_IN.search(line) is not None)
         elif not line.strip():
             led_in = led_in and fenced
+
+
+def _quote_that_goes_on(line: str, last: Mapping[str, int], end: int) -> str:
+    """The mark that closes a quotation which begins with this line and ends in a later one; empty if none does."""
+    bare = line.strip()
+    closer = dict(zip(_OPENERS + '"', _CLOSERS + '"', strict=True)).get(bare[:1], "")
+    return closer if closer and closer not in bare[1:] and last.get(closer, -1) >= end else ""
 
 
 def _is_code(line: str) -> bool:

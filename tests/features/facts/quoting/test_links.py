@@ -194,3 +194,39 @@ def test_an_answer_is_kept_longer_than_a_remark(said: str) -> None:
         return next(fact.salience for fact in facts if "old mill" in fact.value)
 
     assert salience(said) > salience("Tell me more.")
+
+
+@pytest.mark.parametrize(
+    "nod", ["I note that.", "Gut, ich halte alles fest.", "저장했습니다.", "Merci, je le garde.", "地址已记下。"]
+)
+def test_a_nod_of_the_model_is_no_line(nod: str) -> None:
+    told = lines(
+        user("The fridge goes to my sister Almut in the new house."), says(nod), user("The key is under the pot.")
+    )
+    assert not any(nod in line for line in told)
+
+
+@pytest.mark.parametrize(
+    "said", ["Sorry, that failed.", "It was refused.", "Es ging nicht.", "没有成功。", "Your gate is 12."]
+)
+def test_what_the_model_says_of_what_it_did_stands(said: str) -> None:
+    told = lines(
+        user("Please order the oak shelf for the hall."),
+        calls(("c1", "order_shelf", {"wood": "oak"})),
+        result("see the log of the shop"),
+        says(said),
+        user("And the lamp?"),
+    )
+    assert any(said in line for line in told)
+
+
+def test_a_short_answer_of_the_model_stands() -> None:
+    told = lines(user("Which bird is that?"), says("A raven."), user("The key is under the pot."))
+    assert any("A raven." in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("back", "nod"), [("Anúlalo.", "Anulado."), ("Scrap that.", "All undone."), ("算了", "已取消")]
+)
+def test_a_nod_to_what_was_taken_back_stands(back: str, nod: str) -> None:
+    assert any(nod in line for line in lines(user("Order the oak shelf for the hall."), user(back), says(nod)))

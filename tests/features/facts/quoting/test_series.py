@@ -21,6 +21,16 @@ def test_requests_that_differ_in_one_word_are_one_line(request_: str) -> None:
     assert told == [f'"{request_.format(THINGS[-1])}" (also: {others})']
 
 
+@pytest.mark.parametrize(
+    "request_", ["说说{}吧。", "{}について何か教えてください。", "请告诉我{}的事", "{}は好きですか。", "ช่วยเล่าเรื่อง{}"]
+)
+def test_requests_without_spaces_are_one_line(request_: str) -> None:
+    things = ("风筝", "栗子", "灯笼", "怀表", "燕子")
+    told = lines(*(user(request_.format(thing)) for thing in things))
+    others = ", ".join(f'"{thing}"' for thing in things[:-1])
+    assert told == [f'"{request_.format(things[-1])}" (also: {others})']
+
+
 def test_an_answer_that_fits_everything_is_told_once() -> None:
     talk: list[Message] = []
     for thing in THINGS:
