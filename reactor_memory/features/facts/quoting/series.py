@@ -31,23 +31,37 @@ def told_in_series(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping
         if each.is_users:
             users[each.seq] += each.fact.value.casefold()
         if each.stance != "pasted" and id(each) not in answers:
-            for form in _forms(each.fact.value):
+            is_reply = not each.is_users and _is_joined(each.fact.value)
+            asked = users[replies_to(each.fact.key)]
+            for form in _forms_of_reply(each.fact.value, asked) if is_reply else _forms(each.fact.value):
                 forms[each.name, *form].append(each)
     found: dict[int, tuple[Said, ...]] = {}
     taken: set[int] = set()
     for (_, *form), members in sorted(forms.items(), key=lambda item: -len(item[1])):
         left = [each for each in members if id(each) not in taken]
-        left = [each for each in left if each.is_users or _slot(each, form) in users[replies_to(each.fact.key)]]
+        left = [each for each in left if each.is_users or _is_in_question(each, form, users)]
         if len({each.fact.value for each in left}) >= SERIES:
             taken.update(map(id, left))
             found[id(left[-1])] = tuple(left[:-1])
     return found
 
 
+def _is_in_question(each: Said, form: Sequence[str], users: Mapping[int, str]) -> bool:
+    return _is_joined(each.fact.value) or _slot(each, form) in users[replies_to(each.fact.key)]
+
+
+def _forms_of_reply(text: str, asked: str) -> Iterator[tuple[str, ...]]:
+    """A text without the longest piece of the question that stands in it, in scripts without spaces."""
+    pieces = (
+        asked[start : start + size] for size in range(LONGEST_WORD, 1, -1) for start in range(len(asked) - size + 1)
+    )
+    piece = next((piece for piece in pieces if piece in text), "")
+    if piece and not any(map(str.isdigit, text)) and len(text) - len(piece) >= LEAST_LEFT:
+        yield tuple(text.split(piece)) if text.count(piece) > 1 else (*text.split(piece), "")
+
+
 def _slot(each: Said, form: Sequence[str]) -> str:
     """The word in which a statement differs from the others of its form, without what may be a particle."""
-    if _is_joined(each.fact.value):
-        return each.fact.value[len(form[0]) : len(each.fact.value) - len(form[2])]
     word = _words(each.fact.value)[form.index("")]
     return word[:1] if _PARTICLED.match(word) else word
 
@@ -82,6 +96,8 @@ def others_in_series(said: str, others: Sequence[str]) -> Sequence[str]:
     """The words in which other statements differ from one, as they stand there."""
     if _is_joined(said):
         begin, end = _common_ends([said, *others])
+        if begin + end == 0:
+            return []
         return list(dict.fromkeys(each[begin : len(each) - end] for each in others))
     words = TOKEN.findall(said)
     pairs = [pair for each in others for pair in zip(TOKEN.findall(each), words, strict=True)]

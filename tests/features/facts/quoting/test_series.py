@@ -41,6 +41,20 @@ def test_an_answer_that_fits_everything_is_told_once() -> None:
     assert sum("good deal" in line for line in lines(*talk)) == 1
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("你喜欢{}吗？", "关于{}，从古到今写的人很多。"),
+        ("{}は好きですか。", "{}については昔から多くの人が書いています。"),
+    ],
+)
+def test_an_answer_without_spaces_is_told_once(question: str, answer: str) -> None:
+    talk: list[Message] = []
+    for thing in ("风筝", "栗子", "灯笼", "怀表", "燕子"):
+        talk += [user(question.format(thing)), says(answer.format(thing))]
+    assert sum(answer[-6:] in line for line in lines(*talk)) == 1
+
+
 def test_answers_that_tell_things_apart_all_stand() -> None:
     asked = {
         "Which bird is black?": "raven",
