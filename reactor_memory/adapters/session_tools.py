@@ -11,8 +11,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from reactor_memory.errors import InvalidInputError, ReactorMemoryError, StoreError
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message, SearchHit, is_kept_by_author, is_posted_summary
@@ -222,7 +220,7 @@ def results_of(message: Message, behind: Sequence[Message]) -> list[Message]:
 
 def message_text(message: Message, lines: tuple[int, int] | None, room: int) -> str:
     """A message with where it stands, or the lines of it, in about so many characters."""
-    calls = [f"[call {call.name} {_arguments(call.arguments)}]" for call in message.tool_calls]
+    calls = [f"[call {call.name} {call.arguments_text}]" for call in message.tool_calls]
     parts = [f"[{len(message.parts)} parts that are no text]"] if message.parts else []
     all_lines = "\n".join(filter(None, (message.content, *calls, *parts))).split("\n")
     first, last = lines or (1, len(all_lines))
@@ -236,10 +234,6 @@ def message_text(message: Message, lines: tuple[int, int] | None, room: int) -> 
     at = f", {day.isoformat()}" if day else ""
     name = f" of {message.name}" if message.role == "tool" and message.name else ""
     return f"[message {message.seq}: {message.role}{name}{at}; lines {first}-{last} of {len(all_lines)}]\n{text}"
-
-
-def _arguments(arguments: JsonObject | str) -> str:
-    return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
 
 
 def _lines_of(given: str | int | None) -> tuple[int, int] | None:

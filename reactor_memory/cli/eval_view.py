@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from reactor_memory.cli.eval_run import Result
-from reactor_memory.cli.kinds_view import kinds_table
+from reactor_memory.cli.kinds_view import kinds_table, share
 from reactor_memory.cli.tables import count, heading, table
 from reactor_memory.evaluation.requirements import Requirement
 from reactor_memory.text.printable import printable
@@ -80,10 +80,10 @@ def _table(results: Iterable[Result]) -> RenderableType:
         made.add_row(
             result.strategy,
             "none" if result.budget is None else f"{result.budget:,}",
-            _share(result.attributable),
-            _share(result.survival),
-            _share(result.read_amplification),
-            _share(result.prefix_reuse),
+            share(result.attributable),
+            share(result.survival),
+            share(result.read_amplification),
+            share(result.prefix_reuse),
             f"{result.violations:,}",
             cost(result.cost),
             milliseconds(result.p50_us),
@@ -98,9 +98,5 @@ def _read_table(results: Iterable[Result]) -> RenderableType:
     for result in results:
         shares = (result.legible, result.fill, result.told, result.junk, result.prefix_reuse_weighted)
         budget = "none" if result.budget is None else f"{result.budget:,}"
-        made.add_row(result.strategy, budget, f"{result.probes:,}", *map(_share, shares))
+        made.add_row(result.strategy, budget, f"{result.probes:,}", *map(share, shares))
     return made
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

@@ -35,18 +35,14 @@ def kinds_table(results: Sequence[Result]) -> RenderableType | None:
             kind,
             "none" if result.budget is None else f"{result.budget:,}",
             f"{scores.probes:,}",
-            _share(scores.attributable),
-            _share(scores.survival),
+            share(scores.attributable),
+            share(scores.survival),
             f"{scores.stale:,} of {scores.corrected:,}" if scores.corrected else "-",
-            _share(scores.evidence_recall),
-            _share(scores.any_gold),
-            _share(scores.all_gold),
+            share(scores.evidence_recall),
+            share(scores.any_gold),
+            share(scores.all_gold),
         )
     return made
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def _rows(result: Result) -> Iterator[_Row]:
@@ -54,3 +50,7 @@ def _rows(result: Result) -> Iterator[_Row]:
         yield _Row(result, kind, scores)
     if result.by_kind or result.corrected or result.evidence_recall is not None:
         yield _Row(result, ALL, result)
+
+
+def share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reactor_memory.evaluation.transcripts import to_record
+from reactor_memory.features.chat.columns import count
 from reactor_memory.features.erasure.models import ErasedMessages, ErasedUser
 from reactor_memory.features.facts.tracing import TracedFact
 from reactor_memory.features.retention.operations import IdleGroup
@@ -70,11 +71,6 @@ class SummaryView(Value, frozen=True, kw_only=True):
 def message_values(messages: Iterable[Message]) -> list[JsonObject]:
     """Messages for programs: the records of the file format, with their position."""
     return [{"seq": message.seq, **msgspec.to_builtins(to_record(message))} for message in messages]
-
-
-def count(number: int, noun: str) -> str:
-    """``1 message``, ``1,234 messages``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def spans(seqs: Sequence[int]) -> str:
@@ -345,8 +341,7 @@ def idle_groups(found: Sequence[IdleGroup]) -> RenderableType:
 
 
 def _call(call: ToolCall) -> Text:
-    arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     text = Text("calls ", style="dim")
     text.append(printable(call.name), style="bold")
-    text.append(printable(f" {arguments}"))
+    text.append(printable(f" {call.arguments_text}"))
     return text.append(printable(f"  {call.id}"), style="dim")

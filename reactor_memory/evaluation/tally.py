@@ -19,7 +19,7 @@ from reactor_memory.evaluation.probes import Probe, evidence_share
 from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
 from reactor_memory.evaluation.units import units_of
 from reactor_memory.features.facts.hierarchical import LEFT_OUT
-from reactor_memory.models import Message
+from reactor_memory.models import Message, is_models
 
 SHOWN_PROBLEMS = 5
 
@@ -99,7 +99,7 @@ class Tally:
 
     def add_answer(self, messages: Sequence[Message]) -> None:
         """What the turn went on with: the assistant's part of it is output."""
-        written = (message for message in messages if message.role in ("assistant", "agent"))
+        written = (message for message in messages if is_models(message))
         self._add_traffic(output_tokens=sum(map(self._count.of, written)))
 
     def add(self, context: Context, microseconds: int) -> None:

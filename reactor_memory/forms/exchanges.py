@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from reactor_memory.forms.pieces import arguments_of, arguments_text
+from reactor_memory.forms.pieces import arguments_of
 from reactor_memory.models import (
     Given,
     Message,
@@ -81,7 +81,7 @@ def as_given(message: Message, form: str, *, ids: Sequence[str] = (), result_id:
         written: Any = {"role": message.role, "content": message.content}
     else:
         held = frames.Held(message.content, message.parts, message.tool_calls, ids, result_id)
-        written = frames.filled(message.given.frame, held, arguments_of, arguments_text)
+        written = frames.filled(message.given.frame, held, arguments_of)
     return [written] if form == "openai_responses" and isinstance(written, dict) else written
 
 

@@ -19,7 +19,7 @@ from reactor_memory.forms.content_parts import (
     picture_of,
 )
 from reactor_memory.forms.exchanges import is_of
-from reactor_memory.models import JsonObject, Message, NotShown, is_reasoning
+from reactor_memory.models import JsonObject, Message, NotShown, is_models, is_reasoning
 
 Provider: TypeAlias = Literal["openai", "openai_responses", "anthropic", "gemini", "ollama"]
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
@@ -63,7 +63,7 @@ def _is_shown(part: JsonObject, form: Form, provider: Provider) -> bool:
 
 
 def _form(message: Message, provider: Provider) -> Form:
-    kind = "tool" if message.role == "tool" else "assistant" if message.role in ("assistant", "agent") else "user"
+    kind = "tool" if message.role == "tool" else "assistant" if is_models(message) else "user"
     return _FORMS[provider][kind]
 
 

@@ -136,11 +136,6 @@ def arguments_of(call: ToolCall) -> JsonObject:
     return cast("JsonObject", value) if isinstance(value, dict) else {"_raw": call.arguments}
 
 
-def arguments_text(call: ToolCall) -> str:
-    """The JSON text as the model wrote it, malformed or not."""
-    return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
-
-
 def json_value(text: str) -> object:
     """What `text` says as JSON, or the text itself."""
     try:

@@ -27,7 +27,7 @@ from reactor_memory.forms.content_parts import (
     picture_of,
 )
 from reactor_memory.forms.exchanges import Exchange, as_given, exchanges, is_system
-from reactor_memory.forms.pieces import arguments_of, arguments_text, json_value
+from reactor_memory.forms.pieces import arguments_of, json_value
 from reactor_memory.models import (
     JsonObject,
     Message,
@@ -108,7 +108,7 @@ def _content(form: Form, text: str, parts: Sequence[JsonObject]) -> str | list[J
 
 
 def _openai_call(call: ToolCall) -> JsonObject:
-    return {"id": call.id, "type": "function", "function": {"name": _name(call), "arguments": arguments_text(call)}}
+    return {"id": call.id, "type": "function", "function": {"name": _name(call), "arguments": call.arguments_text}}
 
 
 def to_ollama(messages: Sequence[Message], *, system: str | None = None) -> list[JsonObject]:
@@ -225,7 +225,7 @@ def _responses_content(exchange: Exchange) -> str | list[JsonObject]:
 
 
 def _responses_call(call: ToolCall) -> JsonObject:
-    return {"type": "function_call", "call_id": call.id, "name": _name(call), "arguments": arguments_text(call)}
+    return {"type": "function_call", "call_id": call.id, "name": _name(call), "arguments": call.arguments_text}
 
 
 def to_anthropic(messages: Sequence[Message], *, system: str | None = None) -> JsonObject:

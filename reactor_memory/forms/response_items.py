@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.forms.sdk_values import plain
 from reactor_memory.forms.storable import sendable
-from reactor_memory.models import JsonObject, Message, Role, ToolCall, as_said, is_posted_summary
+from reactor_memory.models import JsonObject, Message, Role, ToolCall, as_said, is_models, is_posted_summary
 
 FRAME = "openai_agents"
 """The key of the frame in the metadata of a message."""
@@ -220,7 +220,7 @@ def _call_item(call: ToolCall) -> JsonObject:
 def _content(message: Message) -> str | list[JsonObject]:
     """The text, with the images beside it. Parts that only their own provider reads are left out."""
     images = [image for image in map(_image, message.parts) if image]
-    if not images or message.role in ("assistant", "agent"):
+    if not images or is_models(message):
         return message.content
     text = [{"type": "input_text", "text": message.content}] if message.content else []
     return [*text, *images]

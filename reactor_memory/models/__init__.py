@@ -45,6 +45,11 @@ class ToolCall(Value, frozen=True, kw_only=True):
     arguments: JsonObject | str = {}
     metadata: JsonObject = {}
 
+    @property
+    def arguments_text(self) -> str:
+        """The JSON text of the arguments, as the model wrote it, malformed or not."""
+        return self.arguments if isinstance(self.arguments, str) else msgspec.json.encode(self.arguments).decode()
+
 
 Form: TypeAlias = Literal["chat", "openai", "openai_responses", "anthropic", "gemini", "ollama"]
 """Whose form a message was given in: ``chat`` reads the same to OpenAI and Anthropic."""

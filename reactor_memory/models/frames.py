@@ -101,10 +101,10 @@ def fits(frame: Any, content: str, parts: int, calls: int) -> bool:
     return end == len(content) and seen_parts == {*range(parts)} and seen_calls == {*range(calls)}
 
 
-def filled(frame: Any, held: Held, as_object: Callable[[Any], dict[str, Any]], as_text: Callable[[Any], str]) -> Any:
-    """The provider's JSON. `as_object` and `as_text` write the arguments of a call."""
+def filled(frame: Any, held: Held, as_object: Callable[[Any], dict[str, Any]]) -> Any:
+    """The provider's JSON. `as_object` reads the arguments of a call."""
     if isinstance(frame, list):
-        return [filled(each, held, as_object, as_text) for each in cast("list[Any]", frame)]
+        return [filled(each, held, as_object) for each in cast("list[Any]", frame)]
     if not isinstance(frame, dict):
         return frame
     found = cast("dict[str, Any]", frame)
@@ -112,14 +112,14 @@ def filled(frame: Any, held: Held, as_object: Callable[[Any], dict[str, Any]], a
         if key in found:
             return found[key]
     if WRITTEN in found:
-        return filled(found[WRITTEN], held, as_object, as_text)
+        return filled(found[WRITTEN], held, as_object)
     if ARGUMENTS in found:
         call: Any = held.calls[found[ARGUMENTS]]
-        return as_text(call) if AS_TEXT in found else as_object(call)
+        return call.arguments_text if AS_TEXT in found else as_object(call)
     read = next((read for key, read in _READ.items() if key in found), None)
     if read is not None:
         return read(found, held)
-    return {key: filled(each, held, as_object, as_text) for key, each in found.items() if key != JOINED}
+    return {key: filled(each, held, as_object) for key, each in found.items() if key != JOINED}
 
 
 def _text(reference: dict[str, Any], held: Held) -> Any:

@@ -8,6 +8,7 @@ a proxy.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
@@ -58,7 +59,7 @@ class OpenAIClient:
         self._dialect = dialect_for(response_format, is_openai=base_url is None)
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
-        self._connection = OnDemand(self._open)
+        self._connection = OnDemand(partial(http_client, self._url, timeout_seconds))
 
     async def ask(self, request: Request) -> Reply:
         try:
@@ -98,12 +99,12 @@ class OpenAIClient:
         async with http.stream("POST", self._url, content=content, headers=self._headers) as response:
             return _Answer(response.status_code, response.headers, await bounded(response))
 
-    def _open(self) -> httpx2.AsyncClient:
-        import httpx2
 
-        return httpx2.AsyncClient(
-            follow_redirects=False, timeout=self._timeout_seconds, trust_env=not is_loopback(self._url)
-        )
+def http_client(url: str, timeout_seconds: float) -> httpx2.AsyncClient:
+    """What asks a server at `url`: it follows no redirect, and asks one on this machine through no proxy."""
+    import httpx2
+
+    return httpx2.AsyncClient(follow_redirects=False, timeout=timeout_seconds, trust_env=not is_loopback(url))
 
 
 def authorization(api_key: str | None, base_url: str | None) -> dict[str, str]:

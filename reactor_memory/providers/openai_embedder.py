@@ -7,6 +7,7 @@ a bounded answer, and asks a server on this machine through no proxy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -17,8 +18,7 @@ from reactor_memory.providers.failures import status_failure, transport_failure
 from reactor_memory.providers.gemini_embedder import embedding_failure, of_length_one
 from reactor_memory.providers.on_demand import OnDemand
 from reactor_memory.providers.openai_answer import is_quota, is_too_long
-from reactor_memory.providers.openai_client import DEFAULT_BASE_URL, authorization
-from reactor_memory.text.addresses import is_loopback
+from reactor_memory.providers.openai_client import DEFAULT_BASE_URL, authorization, http_client
 
 if TYPE_CHECKING:
     import httpx2
@@ -55,7 +55,7 @@ class OpenAIEmbedder:
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/embeddings"
         self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url)}
         self._timeout_seconds = timeout_seconds
-        self._connection = OnDemand(self._open)
+        self._connection = OnDemand(partial(http_client, self._url, timeout_seconds))
 
     @property
     def name(self) -> str:
@@ -116,13 +116,6 @@ class OpenAIEmbedder:
             problem = f"the model makes vectors of {max(lengths)} numbers: set its dimensions in models to that"
             raise EmbeddingError("rejected", problem, retryable=False)
         return [of_length_one(vectors[index]) for index in range(count)]
-
-    def _open(self) -> httpx2.AsyncClient:
-        import httpx2
-
-        return httpx2.AsyncClient(
-            follow_redirects=False, timeout=self._timeout_seconds, trust_env=not is_loopback(self._url)
-        )
 
 
 def _failure(response: httpx2.Response, complaint: str) -> SummarizationError:

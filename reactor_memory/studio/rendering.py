@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import anyio.to_thread
-import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from litestar import MediaType, Response
 
@@ -87,8 +86,7 @@ def moment(microseconds: int | None) -> str:
 
 def called(call: ToolCall) -> str:
     """A call of a tool as a reader sees it."""
-    given = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
-    return f"{call.name}({given})"
+    return f"{call.name}({call.arguments_text})"
 
 
 def clipped(text: str, most: int) -> str:

@@ -210,13 +210,8 @@ def _cut(message: Message, head: int, tail: int, *, cuts_calls: bool) -> Message
 
 
 def _without_arguments(call: ToolCall, seq: int | None) -> ToolCall:
-    return msgspec.structs.replace(call, arguments={"…": left_out_mark(_length(call), seq)})
+    return msgspec.structs.replace(call, arguments={"…": left_out_mark(len(call.arguments_text), seq)})
 
 
 def _is_long(call: ToolCall) -> bool:
-    return _length(call) > LONG_ARGUMENTS
-
-
-def _length(call: ToolCall) -> int:
-    arguments = call.arguments
-    return len(arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
+    return len(call.arguments_text) > LONG_ARGUMENTS

@@ -99,8 +99,7 @@ class _Remembering:
 
 
 def _call_tokens(call: ToolCall, counter: TokenCounter) -> int:
-    arguments = call.arguments if isinstance(call.arguments, str) else _to_json(call.arguments)
-    return counter.count(call.name) + counter.count(arguments)
+    return counter.count(call.name) + counter.count(call.arguments_text)
 
 
 def _part_tokens(part: JsonObject, counter: TokenCounter, media_part_tokens: int, by_rule: bool) -> int:

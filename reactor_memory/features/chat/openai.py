@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,8 +16,7 @@ from reactor_memory.models import Message
 from reactor_memory.providers.failures import status_failure, transport_failure, truncation
 from reactor_memory.providers.on_demand import OnDemand
 from reactor_memory.providers.openai_answer import finish_failure, is_quota, is_too_long
-from reactor_memory.providers.openai_client import DEFAULT_BASE_URL, authorization
-from reactor_memory.text.addresses import is_loopback
+from reactor_memory.providers.openai_client import DEFAULT_BASE_URL, authorization, http_client
 
 if TYPE_CHECKING:
     import httpx2
@@ -54,7 +54,7 @@ class OpenAIChatModel:
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
         self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url)}
         self._timeout_seconds = timeout_seconds
-        self._connection = OnDemand(self._open)
+        self._connection = OnDemand(partial(http_client, self._url, timeout_seconds))
 
     def stream(self, messages: Sequence[Message], *, system: str | None = None) -> AsyncGenerator[str]:
         return or_chat_model_error(self._pieces(messages, system), transport_failure)
@@ -85,13 +85,6 @@ class OpenAIChatModel:
                 async for line in lines:
                     if line.startswith(_DATA):
                         yield line.removeprefix(_DATA).strip()
-
-    def _open(self) -> httpx2.AsyncClient:
-        import httpx2
-
-        return httpx2.AsyncClient(
-            follow_redirects=False, timeout=self._timeout_seconds, trust_env=not is_loopback(self._url)
-        )
 
 
 async def _lines(response: httpx2.Response) -> AsyncGenerator[bytes]:

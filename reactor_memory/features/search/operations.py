@@ -273,19 +273,15 @@ def behind_in_words(*, after: str, now: int, limit: int, ahead: Ahead = EVER) ->
     leased or put off until further `ahead` is there, too: a wrong clock did that.
     """
     values = {"kind": INDEX_SEARCH, "analyzer": ANALYZER_VERSION, "now": now, "limit": limit}
-    rows = yield Query("behind_in_words", _page(after) | asdict(ahead) | values)
+    rows = yield Query("behind_in_words", key_of(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
 
 
 def behind_in_meanings(*, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
     """As `behind_in_words`, of the kind `EMBED_SEARCH`."""
     values = {"kind": EMBED_SEARCH, "model": model, "now": now, "limit": limit}
-    rows = yield Query("behind_in_meanings", _page(after) | asdict(ahead) | values)
+    rows = yield Query("behind_in_meanings", key_of(after) | asdict(ahead) | values)
     return tuple(row[0] for row in rows)
-
-
-def _page(after: str) -> dict[str, Any]:
-    return {"group_id": group_of(after), "conversation_id": after}
 
 
 def index_words(lease: Lease, part: IndexedRange) -> Steps[bool]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import msgspec
-
-from reactor_memory.models import JsonObject, Message, ToolCall
+from reactor_memory.models import JsonObject, Message
 from reactor_memory.text.borders import border_before
 from reactor_memory.text.borders import cut as cut_text
 from reactor_memory.text.spans import sentences
@@ -80,17 +78,13 @@ def _whole_or_pieces(messages: Iterable[Message], room: int, cost: Cost, count: 
 
 def _readable(message: Message) -> str:
     """All that a message says, as text: its content, the kinds of its other parts, its calls with their arguments."""
-    calls = (f"{call.name}({_arguments(call)})" for call in message.tool_calls)
+    calls = (f"{call.name}({call.arguments_text})" for call in message.tool_calls)
     return "\n\n".join(text for text in (message.content, *map(_part, message.parts), *calls) if text)
 
 
 def _part(part: JsonObject) -> str:
     text = part.get("text")
     return text if isinstance(text, str) else f"[{str(part.get('type', 'part'))[:40]}]"
-
-
-def _arguments(call: ToolCall) -> str:
-    return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
 
 
 def _blocks(text: str) -> Iterator[str]:
