@@ -30,7 +30,7 @@ from reactor_memory.features.recall.recaller import Recaller
 from reactor_memory.features.tiers.plan import Writing
 from reactor_memory.features.tiers.writer import TierWriter
 from reactor_memory.models import Message, Session
-from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Known
+from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Known, Usage
 from reactor_memory.models.requests import Appended, AppendRequest
 from reactor_memory.version import __version__
 from reactor_memory.wiring.container import Container
@@ -66,7 +66,7 @@ class Telemetry:
         )
         self.saved_messages = meter.create_counter("gen_ai.memory.saved.messages", "{message}", "Messages stored.")
         self.saved_tokens = meter.create_counter("gen_ai.memory.saved.tokens", "{token}", "Tokens of these.")
-        self.summary_tokens = meter.create_counter(
+        self._summary_tokens = meter.create_counter(
             "gen_ai.memory.summary.tokens", "{token}", "Tokens that summarizers read (input) and wrote (output)."
         )
         self.recalled_passages = meter.create_counter(
@@ -95,13 +95,24 @@ class Telemetry:
                 self._operations.add(1, attributes)
                 self._duration.record(perf_counter() - started, attributes)
 
+    def used(self, span: Span, usage: Usage) -> None:
+        """What a summarizer read and wrote."""
+        span.set_attribute(INPUT_TOKENS, usage.tokens_read)
+        span.set_attribute(OUTPUT_TOKENS, usage.tokens_written)
+        self._summary_tokens.add(usage.tokens_read, {TOKEN_TYPE: "input"})
+        self._summary_tokens.add(usage.tokens_written, {TOKEN_TYPE: "output"})
 
-class ObservedManager(ConversationManager):
-    """Saves, observed."""
 
-    def __init__(self, *, telemetry: Telemetry, **parts: Any) -> None:
-        super().__init__(**parts)
+class _Observed:
+    """A part that tells `Telemetry` what it does."""
+
+    def __init__(self, *args: Any, telemetry: Telemetry, **parts: Any) -> None:
+        super().__init__(*args, **parts)
         self._telemetry = telemetry
+
+
+class ObservedManager(_Observed, ConversationManager):
+    """Saves, observed."""
 
     async def save_batch(self, batch: AppendRequest) -> Appended:
         with self._telemetry.operation("save", batch.session_id) as span:
@@ -116,12 +127,11 @@ class ObservedManager(ConversationManager):
         return appended
 
 
-class ObservedLoader(ContextLoader):
+class ObservedLoader(_Observed, ContextLoader):
     """Loads, and the contexts that are made of them, observed."""
 
-    def __init__(self, *, telemetry: Telemetry, **parts: Any) -> None:
+    def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
-        self._telemetry = telemetry
         self._loading: ContextVar[bool] = ContextVar("loading", default=False)
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
@@ -153,12 +163,8 @@ class ObservedLoader(ContextLoader):
         return context
 
 
-class ObservedRecaller(Recaller):
+class ObservedRecaller(_Observed, Recaller):
     """Recall, observed."""
-
-    def __init__(self, *, telemetry: Telemetry, **parts: Any) -> None:
-        super().__init__(**parts)
-        self._telemetry = telemetry
 
     async def recall(
         self, question: Question, session: Session, user_id: str | None, draft: Draft, views: Views
@@ -171,12 +177,8 @@ class ObservedRecaller(Recaller):
         return recalled
 
 
-class ObservedExtractor(Extractor):
+class ObservedExtractor(_Observed, Extractor):
     """Calls of the summarizer, observed."""
-
-    def __init__(self, *args: Any, telemetry: Telemetry, **parts: Any) -> None:
-        super().__init__(*args, **parts)
-        self._telemetry = telemetry
 
     async def extract(
         self,
@@ -189,33 +191,22 @@ class ObservedExtractor(Extractor):
     ) -> Extracted:
         with self._telemetry.operation("summarize", session_id) as span:
             extracted = await super().extract(session_id, messages, known, failures=failures, is_anew=is_anew)
-            usage = extracted.extraction.usage
             span.set_attribute("gen_ai.memory.summarizer", extracted.summarizer)
             span.set_attribute("gen_ai.memory.messages", len(messages))
             span.set_attribute("gen_ai.memory.facts", len(extracted.extraction.facts))
-            span.set_attribute(INPUT_TOKENS, usage.tokens_read)
-            span.set_attribute(OUTPUT_TOKENS, usage.tokens_written)
-        self._telemetry.summary_tokens.add(usage.tokens_read, {TOKEN_TYPE: "input"})
-        self._telemetry.summary_tokens.add(usage.tokens_written, {TOKEN_TYPE: "output"})
+            self._telemetry.used(span, extracted.extraction.usage)
         return extracted
 
 
-class ObservedTierWriter(TierWriter):
+class ObservedTierWriter(_Observed, TierWriter):
     """The texts of tiers and of the chat memory, observed. What questions cost before one failed is not counted."""
-
-    def __init__(self, *args: Any, telemetry: Telemetry, **parts: Any) -> None:
-        super().__init__(*args, **parts)
-        self._telemetry = telemetry
 
     async def write(self, session_id: str, writing: Writing) -> Condensed:
         with self._telemetry.operation("summarize", session_id) as span:
             written = await super().write(session_id, writing)
             span.set_attribute("gen_ai.memory.messages", writing.message_count)
             span.set_attribute("gen_ai.memory.tier", writing.kind)
-            span.set_attribute(INPUT_TOKENS, written.usage.tokens_read)
-            span.set_attribute(OUTPUT_TOKENS, written.usage.tokens_written)
-        self._telemetry.summary_tokens.add(written.usage.tokens_read, {TOKEN_TYPE: "input"})
-        self._telemetry.summary_tokens.add(written.usage.tokens_written, {TOKEN_TYPE: "output"})
+            self._telemetry.used(span, written.usage)
         return written
 
 
