@@ -114,16 +114,8 @@ def admission_of(
 
 
 def issuer_of(issuer: IssuerSettings, clock: Clock) -> Issuer:
-    return Issuer(
-        issuer=issuer.issuer,
-        audience=issuer.audience,
-        algorithm=issuer.algorithm,
-        keys=_keys_of(issuer, clock),
-        token_types=issuer.token_types,
-        user_claim=issuer.user_claim,
-        user_prefix=issuer.user_prefix,
-        leeway_seconds=issuer.leeway_seconds,
-    )
+    told = issuer.model_dump(exclude={"jwks_file", "jwks_url", "secret"})
+    return Issuer(keys=_keys_of(issuer, clock), **told)
 
 
 def _keys_of(issuer: IssuerSettings, clock: Clock) -> KeySource:

@@ -137,13 +137,4 @@ def work_engine_of(
 
 
 def work_options(settings: Settings) -> WorkOptions:
-    background = settings.background
-    return WorkOptions(
-        max_attempts=background.max_attempts,
-        backoff_seconds=background.backoff_seconds,
-        max_backoff_seconds=background.max_backoff_seconds,
-        close_grace_seconds=background.close_grace_seconds,
-        lease_seconds=background.lease_seconds,
-        poll_seconds=background.poll_seconds,
-        enabled=background.enabled,
-    )
+    return WorkOptions(**settings.background.model_dump(exclude={"max_concurrent_sessions"}))
