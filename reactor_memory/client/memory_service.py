@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from copy import copy
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 from uuid import uuid4
 
 import httpx2
@@ -20,6 +20,7 @@ from reactor_memory.client.retries import DEFAULT_RETRIES, Retries
 from reactor_memory.client.writer import ResponseWriter
 from reactor_memory.core.context.given_messages import MessageLike, MessagesLike
 from reactor_memory.features.sharing import bodies
+from reactor_memory.features.sharing.bodies import FinalState, GivenLevel
 from reactor_memory.features.sharing.models import ListMode
 from reactor_memory.forms.kept_messages import record_of
 from reactor_memory.forms.losses import Provider
@@ -30,9 +31,6 @@ from reactor_memory.models.ledger import PostedMode
 A = TypeVar("A")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-GivenLevel: TypeAlias = Literal["reader", "writer", "manager"]
-FinalState: TypeAlias = Literal["completed", "failed", "stopped"]
 
 
 class _Page(Protocol[T_co]):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from reactor_memory.errors import ReactorMemoryError, ServiceError
-from reactor_memory.features.sharing.bodies import Response
-
-FinalState: TypeAlias = Literal["completed", "failed", "stopped"]
+from reactor_memory.features.sharing.bodies import FinalState, Response
 
 _GATHER_SECONDS = 0.1
 _SILENCE_SECONDS = 5.0

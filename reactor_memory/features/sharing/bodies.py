@@ -7,7 +7,7 @@ that a field which cannot be set (such as ``ownerUserId``) is never passed over 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -16,10 +16,11 @@ from reactor_memory import models
 from reactor_memory.core.context.blocks import Part
 from reactor_memory.core.context.context import ProviderForms
 from reactor_memory.features.sharing.models import AccessLevel, Channel
-from reactor_memory.models import Given, ResponseState, Role, SearchType, Visibility
+from reactor_memory.models import Given, JsonObject, ResponseState, Role, SearchType, Visibility
 
 MessageRole: TypeAlias = Literal["user", "assistant", "system", "tool", "agent"]
-JsonObject: TypeAlias = dict[str, Any]
+GivenLevel: TypeAlias = Literal["reader", "writer", "manager"]
+FinalState: TypeAlias = Literal["completed", "failed", "stopped"]
 
 Time: TypeAlias = Annotated[datetime, Meta(tz=True)]
 Title: TypeAlias = Annotated[str, Meta(max_length=500)]
@@ -209,11 +210,11 @@ class ForkRequest(Request, frozen=True, kw_only=True):
 
 class ShareConversationRequest(Request, frozen=True, kw_only=True):
     user_id: UserId
-    access_level: Literal["reader", "writer", "manager"]
+    access_level: GivenLevel
 
 
 class UpdateMembershipRequest(Request, frozen=True, kw_only=True):
-    access_level: Literal["reader", "writer", "manager"]
+    access_level: GivenLevel
 
 
 class ConversationMembership(Answer, frozen=True, kw_only=True):
@@ -369,7 +370,7 @@ class FinishResponseRequest(Request, frozen=True, kw_only=True):
     """`message_id` names the message that holds the whole answer, if the agent stored it."""
 
     fence: Annotated[int, Meta(ge=1)]
-    state: Literal["completed", "failed", "stopped"] = "completed"
+    state: FinalState = "completed"
     message_id: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
 
 
