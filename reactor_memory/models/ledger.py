@@ -157,7 +157,7 @@ class Segment(Value, frozen=True, kw_only=True):
     `conversation_id` owns it; a fork shows the segments of its ancestors that end before the fork. `source_hash`
     identifies the messages that were read. `stale` says that a message in it was taken out of view since: its facts
     and narrative are gone until it is extracted again. `outdated` says that it is to be extracted anew, and serves
-    until then.
+    until then; `waits` says that the offline reader read it, and that a model reads it with others in one question.
     """
 
     conversation_id: str
@@ -172,6 +172,7 @@ class Segment(Value, frozen=True, kw_only=True):
     created_at: int = 0
     stale: bool = False
     outdated: bool = False
+    waits: bool = False
 
 
 class SealedSegment(Value, frozen=True, kw_only=True):

@@ -34,7 +34,14 @@ class GeminiClient:
     """
 
     def __init__(
-        self, model: str, api_key: str, *, base_url: str | None, timeout_seconds: float, max_output_tokens: int
+        self,
+        model: str,
+        api_key: str,
+        *,
+        base_url: str | None,
+        timeout_seconds: float,
+        max_output_tokens: int,
+        service_tier: str | None = None,
     ) -> None:
         if not api_key.strip():
             raise ConfigurationError("api_key", "is not set: set it, GEMINI_API_KEY or GOOGLE_API_KEY")
@@ -43,6 +50,7 @@ class GeminiClient:
         self._base_url = base_url
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
+        self._service_tier = service_tier
         self._connection = OnDemand(self._open)
 
     async def ask(self, request: Request) -> Reply:
@@ -75,6 +83,7 @@ class GeminiClient:
             max_output_tokens=self._max_output_tokens,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
             **one_answer(),
+            **_tier(self._service_tier),
         )
 
     def _open(self) -> GeminiConnection:
@@ -122,6 +131,18 @@ def one_answer() -> dict[str, Any]:
 
     name = "automatic_continuation"
     return {name: False} if name in GenerateContentConfig.model_fields else {}
+
+
+def _tier(named: str | None) -> dict[str, Any]:
+    """The field for the tier. Raises `SummarizationError` if the installed library knows none."""
+    from google.genai.types import GenerateContentConfig
+
+    if not named:
+        return {}
+    if "service_tier" not in GenerateContentConfig.model_fields:
+        problem = "the installed google-genai knows no service_tier: update it, or leave the setting out"
+        raise SummarizationError("rejected", problem, retryable=False)
+    return {"service_tier": named}
 
 
 def _transport() -> Any:

@@ -39,8 +39,8 @@ class _Answer(NamedTuple):
 class OpenAIClient:
     """Asks `model` for an answer in the schema of the request.
 
-    A server that refuses the form of a question (the schema, the name of the limit) is asked again in a simpler one,
-    which is kept for later questions. `response_format` other than ``auto`` fixes the form of the answer.
+    A server that refuses the form of a question (the schema, the name of the limit, the tier) is asked again in a
+    simpler one, which is kept for later questions. `response_format` other than ``auto`` fixes the form of the answer.
     """
 
     def __init__(
@@ -52,11 +52,12 @@ class OpenAIClient:
         response_format: ResponseFormat,
         timeout_seconds: float,
         max_output_tokens: int,
+        service_tier: str | None = None,
     ) -> None:
         self._model = model
         self._url = f"{(base_url or DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
         self._headers = {"Content-Type": "application/json", **authorization(api_key, base_url)}
-        self._dialect = dialect_for(response_format, is_openai=base_url is None)
+        self._dialect = dialect_for(response_format, is_openai=base_url is None, service_tier=service_tier)
         self._timeout_seconds = timeout_seconds
         self._max_output_tokens = max_output_tokens
         self._connection = OnDemand(partial(http_client, self._url, timeout_seconds))

@@ -21,6 +21,7 @@ class Dialect(Value, frozen=True, kw_only=True):
 
     formats: tuple[str, ...] = _FORMATS
     limits: tuple[str, ...] = _LIMITS
+    service_tier: str | None = None
 
     def question(self, model: str, request: Request, max_output_tokens: int) -> dict[str, Any]:
         """The body of a request. A form of ``text`` leaves it to the instruction to ask for JSON."""
@@ -32,6 +33,8 @@ class Dialect(Value, frozen=True, kw_only=True):
             ],
             self.limits[0]: max_output_tokens,
         }
+        if self.service_tier:
+            question["service_tier"] = self.service_tier
         if self.formats[0] == "json_schema":
             schema = {"name": "memory", "strict": True, "schema": strict_schema(request.schema)}
             question["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -43,6 +46,8 @@ class Dialect(Value, frozen=True, kw_only=True):
         """The dialect without what a server that refused a question complains of; None if that is something else, or
         nothing is left to try. `complaint` is the answer in lower case.
         """
+        if self.service_tier and "service_tier" in complaint:
+            return replace(self, service_tier=None)
         if self.limits[0] in complaint and len(self.limits) > 1:
             return replace(self, limits=self.limits[1:])
         if any(word in complaint for word in _ABOUT_FORMAT) and len(self.formats) > 1:
@@ -50,10 +55,10 @@ class Dialect(Value, frozen=True, kw_only=True):
         return None
 
 
-def dialect_for(response_format: ResponseFormat, *, is_openai: bool) -> Dialect:
+def dialect_for(response_format: ResponseFormat, *, is_openai: bool, service_tier: str | None = None) -> Dialect:
     """What to begin with. OpenAI's newer models refuse ``max_tokens``; other servers knew it first."""
     formats = _FORMATS if response_format == "auto" else (response_format,)
-    return Dialect(formats=formats, limits=_LIMITS[::-1] if is_openai else _LIMITS)
+    return Dialect(formats=formats, limits=_LIMITS[::-1] if is_openai else _LIMITS, service_tier=service_tier)
 
 
 def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from reactor_memory.errors import SessionDeletedError
+from reactor_memory.features.facts.working_state import StateItem, fact_of
 from reactor_memory.models import Session
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Ledger, Summary
-from reactor_memory.models.requests import SUMMARIZE, ContextQuery
+from reactor_memory.models.requests import SUMMARIZE, ContextQuery, ErasedBranch
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left
@@ -62,6 +63,15 @@ class Invalidation:
         assert (ledger.segments[1].narrative, ledger.segments[1].headline) == ("", "")
         assert ledger.segments[0].narrative == "s 1 to 4."
         assert [each.source_seq for each in ledger.facts] == [1, 2, 3, 4]
+
+    async def test_items_go_with_all_messages_they_rest_on(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(12))
+        item = fact_of(StateItem("6a", "open", "the rest", 2, 6))
+        await seal(store, "s", 1, 4)
+        await seal(store, "s", 5, 8, [fact(5), item])
+        branch = ErasedBranch(session=await session_of(store, "s"), ranges=((2, 2),))
+        await store.summaries.invalidate([branch], now=wall_clock(), refold=folded)
+        assert [each.source_seq for each in (await ledger_of(store, "s")).facts] == [5]
 
     async def test_the_summaries_of_all_branches_are_folded_again(self, store: Store) -> None:
         await self.sealed(store)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 
 
+EXTRACTIVE = "extractive"
+
+
 def extractive_summarizer(settings: Settings) -> Summarizer:
     from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 
@@ -51,6 +54,7 @@ def gemini_summarizer(settings: Settings) -> Summarizer:
             max_narrative_tokens=settings.summary.max_narrative_tokens,
             max_input_tokens=asked.max_input_tokens,
             max_output_tokens=asked.max_output_tokens,
+            service_tier=asked.service_tier,
             counter=counter_of(settings),
         )
     return asked_with_records(model, settings)
@@ -81,6 +85,7 @@ def openai_summarizer(settings: Settings) -> Summarizer:
             max_narrative_tokens=settings.summary.max_narrative_tokens,
             max_input_tokens=asked.max_input_tokens,
             max_output_tokens=asked.max_output_tokens,
+            service_tier=asked.service_tier,
             counter=counter_of(settings),
         )
     return asked_with_records(model, settings)
@@ -140,8 +145,15 @@ def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
         **parts,
         trigger_message_count=settings.summary.trigger_message_count,
         segment_message_count=settings.summary.segment_message_count,
+        question_message_count=question_message_count(settings),
         lease_microseconds=microseconds(settings.background.lease_seconds),
     )
+
+
+def question_message_count(settings: Settings) -> int:
+    """Who costs nothing need not be asked about much at once."""
+    summary = settings.summary
+    return 0 if summary.provider == EXTRACTIVE else summary.question_message_count
 
 
 def full_job_of(settings: Settings, **parts: Any) -> FullJob:

@@ -82,6 +82,7 @@ class SummarySettings(Section):
     recent_message_count: PositiveInt = 10
     mode: Literal["ledger", "full"] = "ledger"
     segment_message_count: PositiveInt = 10
+    question_message_count: NonNegativeInt = 60
     provider: PluginName = "extractive"
     max_tokens_per_session: NonNegativeInt = 0
     max_tokens_per_day: NonNegativeInt = 0
@@ -277,6 +278,7 @@ class ModelSettings(Section):
     base_url: WebUrl | None = None
     timeout_seconds: PositiveFloat | None = None
     response_format: Literal["auto", "json_schema", "json_object", "text"] = "auto"
+    service_tier: Annotated[str, Field(pattern=r"^[a-z_]{1,32}$")] | None = None
     max_input_tokens: PositiveInt = 32_000
     max_output_tokens: PositiveInt = 8192
 

@@ -32,7 +32,8 @@ CHAT = [said for number in range(8) for said in (Message.user(f"Hm {number}."), 
 
 def edits_of(document: dict[str, Any]) -> dict[str, Any]:
     is_first = any("Porto" in line for line in document["lines"])
-    ended = [{**item, "lines": "", "ended": "done"} for item in document.get("state", ()) if ends(document)]
+    known = [item.split()[0] for item in document.get("state", ()) if ends(document)]
+    ended = [{"name": name, "kind": "open", "text": "", "lines": "", "ended": "done"} for name in known]
     return {"drop": "2 4", "keep": "3", "state": [OPEN, FALSE] if is_first else ended, "narrative": "", "headline": ""}
 
 
@@ -57,6 +58,7 @@ async def edited_memory(form: str = "gemini") -> AsyncGenerator[Memory]:
         if isinstance(fake, EditingOpenAI):
             name, server = "openai", {"base_url": fake.base_url, "model": "m", "response_format": form}
         counted = {"trigger_message_count": 4, "recent_message_count": 2, "segment_message_count": 4}
+        counted["question_message_count"] = 8
         async with open_memory(settings(summary={"provider": name, **counted}, models={name: server})) as memory:
             await save(memory, "s", [*TALK, *CHAT])
             await memory.drain()

@@ -304,9 +304,9 @@ class SummaryStore(Protocol):
         """Store a segment, its facts and the new summary in one transaction, and with them the segments `earlier`,
         which end before it.
 
-        A stale or outdated segment with the same borders is replaced. False, and nothing stored, if the fence of the
-        lease is not the newest, the session is deleted, or the summary would go back (`covered_seq` lower than stored,
-        or `version` not the stored one + 1).
+        A stale or outdated segment, or one that waits, is replaced by one with the same borders. False, and nothing
+        stored, if the fence of the lease is not the newest, the session is deleted, or the summary would go back
+        (`covered_seq` lower than stored, or `version` not the stored one + 1).
         """
         ...
 
@@ -316,9 +316,10 @@ class SummaryStore(Protocol):
 
     async def invalidate(self, branches: Sequence[ErasedBranch], *, now: int, refold: LedgerFold) -> None:
         """Messages of these branches went out of view, or were destroyed: delete the facts and the narrative of the
-        segments that hold them, and what identified their content (`Segment.source_hash`), mark them stale, refold the
-        summaries that covered them (`covered_seq` stays, what of it no segment covers is stale, `version` and `epoch`
-        go up by one), drop the layouts of these branches, and make the background work due. When every segment that
+        segments that hold them, the items of the working state that rest on them (`working_state.is_touched`), and what
+        identified their content (`Segment.source_hash`), mark them stale, refold the summaries that covered them
+        (`covered_seq` stays, what of it no segment covers is stale, `version` and `epoch` go up by one), drop the
+        layouts of these branches, and make the background work due. When every segment that
         holds them is stale already, none of this changes anything. Always take the leases of these branches away (the
         fence goes up), so that a worker that read the messages cannot store what it found.
         """

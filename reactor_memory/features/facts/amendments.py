@@ -33,7 +33,15 @@ class Amendments(Protocol):
         ...
 
     async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
-        """The segments of the session that wait for being extracted anew, oldest first."""
+        """The segments of the session that are to be extracted anew, oldest first."""
+        ...
+
+    async def waiting_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        """The segments that the offline reader read and a model is to read with others, oldest first."""
+        ...
+
+    async def wait_no_more(self, session_id: str, start_seq: int, end_seq: int) -> None:
+        """What the offline reader read of these segments stays: a model refused them."""
         ...
 
 
@@ -58,6 +66,12 @@ class SqlAmendments:
     async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
         return await self._database.read(fact_operations.outdated_ranges, session_id)
 
+    async def waiting_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return await self._database.read(fact_operations.waiting_ranges, session_id)
+
+    async def wait_no_more(self, session_id: str, start_seq: int, end_seq: int) -> None:
+        await self._database.write(fact_operations.wait_no_more, session_id, start_seq=start_seq, end_seq=end_seq)
+
 
 class NoAmendments:
     """A store that is no database keeps none."""
@@ -76,3 +90,8 @@ class NoAmendments:
 
     async def outdated_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
         return ()
+
+    async def waiting_ranges(self, session_id: str) -> tuple[tuple[int, int], ...]:
+        return ()
+
+    async def wait_no_more(self, session_id: str, start_seq: int, end_seq: int) -> None: ...

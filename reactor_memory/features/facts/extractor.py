@@ -36,6 +36,10 @@ stay behind. What was too slow once is asked again later, what was refused is no
 """
 
 
+_VERIFICATION = "reactor_memory.features.facts.verification"
+"""Imported where there is an answer of a model to judge."""
+
+
 class Extracted(Value, frozen=True, kw_only=True):
     """What was found, by which summarizer, and in what: `messages` are redacted, as it read them. `is_provisional`: by
     the fallback, for the summarizer was too slow, and may be asked again.
@@ -87,7 +91,7 @@ class Extractor:
         """
         summarizer, extraction, read = self._summarizer, Extraction(), tuple[Message, ...]()
         is_late = False
-        originals = [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
+        originals = _originals(messages)
         if originals:
             read, told = await self._guard.redacted(originals, known)
             answer = None
@@ -113,6 +117,20 @@ class Extractor:
             is_provisional=is_late,
         )
 
+    async def read_offline(self, messages: Sequence[Message]) -> Extracted:
+        """What the fallback finds in `messages`, as `extract` would give it: nobody is asked."""
+        originals = _originals(messages)
+        read, extraction = tuple[Message, ...](), Extraction()
+        if originals:
+            read, _ = await self._guard.redacted(originals)
+            extraction = await anyio.to_thread.run_sync(_found, await self._fallback.summarize(read), read)
+        return Extracted(
+            extraction=extraction,
+            summarizer=self._fallback.name,
+            prompt_version=self._fallback.prompt_version,
+            messages=read,
+        )
+
     async def _extraction(
         self, session_id: str, messages: Sequence[Message], known: Known, *, is_last: bool
     ) -> Extraction | None:
@@ -132,6 +150,31 @@ class Extractor:
             return None
 
 
+def _originals(messages: Sequence[Message]) -> list[Message]:
+    return [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
+
+
+def parted(extracted: Extracted, ranges: Sequence[tuple[int, int]]) -> list[Extracted]:
+    """What was found in messages of several ranges, range by range. A fact belongs where its message is, a sentence of
+    the narrative to the last range that bears it out by itself. What it cost counts for the first.
+    """
+    answer, parts = extracted.extraction, list[Extracted]()
+    narrative, headline = answer.narrative, answer.headline
+    prose = import_module(f"{_VERIFICATION}.narrative_proof")
+    for start, end in reversed(ranges):
+        messages = tuple(each for each in extracted.messages if start <= (each.seq or 0) <= end)
+        told = [each.text for each in prose.told_sentences(narrative, messages) if each.source_seq]
+        narrative = " ".join(each for each in prose.split_sentences(narrative) if each not in told)
+        title = prose.proven_narrative(headline, messages)
+        headline = "" if title else headline
+        facts = tuple(fact for fact in answer.facts if start <= fact.source_seq <= end)
+        part = Extraction(facts=facts, narrative=" ".join(told), headline=title)
+        parts.append(msgspec.structs.replace(extracted, extraction=part, messages=messages))
+    first = parts[-1]
+    parts[-1] = msgspec.structs.replace(first, extraction=msgspec.structs.replace(first.extraction, usage=answer.usage))
+    return parts[::-1]
+
+
 def _found(answer: Extraction, messages: Sequence[Message]) -> Extraction:
     """What the offline reader found: it states nothing of its own."""
     return msgspec.structs.replace(
@@ -143,14 +186,13 @@ def _found(answer: Extraction, messages: Sequence[Message]) -> Extraction:
 
 
 def _proven(answer: Extraction, messages: Sequence[Message], *, known: Known) -> Extraction:
-    """What the messages leave standing of a model's answer. The rules are imported where there is one to judge."""
-    package = "reactor_memory.features.facts.verification"
-    narrative = import_module(f"{package}.narrative_proof")
+    """What the messages leave standing of a model's answer."""
+    narrative = import_module(f"{_VERIFICATION}.narrative_proof")
     words = known.words()
     worded = [fact for fact in answer.facts if is_state(fact)]
     stated = [fact for fact in answer.facts if not is_state(fact)]
-    proven = import_module(f"{package}.proof").proven(verify_facts(stated, messages), messages, words)
-    refused = import_module(f"{package}.derived_proof").proven_items if worded else None
+    proven = import_module(f"{_VERIFICATION}.proof").proven(verify_facts(stated, messages), messages, words)
+    refused = import_module(f"{_VERIFICATION}.derived_proof").proven_items if worded else None
     return msgspec.structs.replace(
         answer,
         facts=(*proven, *(refused(worded, messages) if refused else ())),

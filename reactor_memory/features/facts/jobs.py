@@ -18,7 +18,7 @@ from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.core.validation import fingerprint
 from reactor_memory.errors import StoreCorruptError, SummarizationError
 from reactor_memory.features.facts.amendments import Amendments
-from reactor_memory.features.facts.extractor import Extracted, Extractor
+from reactor_memory.features.facts.extractor import Extracted, Extractor, parted
 from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.operations import check_whole
 from reactor_memory.features.facts.segments import archived_segment, next_segment
@@ -26,7 +26,7 @@ from reactor_memory.features.facts.session_ledger import known_of
 from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared, segment_without
 from reactor_memory.models import Message, Session
 from reactor_memory.models.leases import Lease
-from reactor_memory.models.ledger import Known, Ledger, SealedSegment, Segment, Summary, SummaryHead
+from reactor_memory.models.ledger import Fact, Known, Ledger, SealedSegment, Segment, Summary, SummaryHead
 from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
 from reactor_memory.models.seq_ranges import is_within
 
@@ -40,6 +40,11 @@ a model reads takes longer, and is kept segment by segment.
 """
 
 MOST_AT_ONCE = 16
+
+MOST_QUESTIONS_WORTH = 4
+"""What waits for a model is read at once up to so many times `question_message_count`: the more in one question, the
+less its instruction costs.
+"""
 
 MOST_WHOLE = 4096
 """Of so many sessions the version of the summary is remembered that nothing had to be done for."""
@@ -73,7 +78,12 @@ class LedgerJob:
         trigger_message_count: int,
         segment_message_count: int,
         lease_microseconds: int,
+        question_message_count: int = 0,
     ) -> None:
+        """`question_message_count`: of a model that is asked about so many messages together. The offline reader reads
+        each segment first, so that memory has it at once; the first segments of a session wait for no others. 0: each
+        segment is a question.
+        """
         self._messages = messages
         self._summaries = summaries
         self._amendments = amendments
@@ -84,6 +94,7 @@ class LedgerJob:
         self._trigger = trigger_message_count
         self._segment_message_count = segment_message_count
         self._lease_microseconds = lease_microseconds
+        self._question = question_message_count
         self._whole: dict[str, tuple[int, int]] = {}
 
     async def step(self, lease: Lease) -> int | None:
@@ -181,20 +192,27 @@ class LedgerJob:
         start = before.covered_seq + 1
         for messages in due:
             try:
-                names = known_of(facts)
-                extracted = await self._extractor.extract(session.session_id, messages, names, failures=lease.attempts)
+                extracted = await self._read(lease, session, messages, facts)
             except SummarizationError as error:
                 if not found:
                     raise
                 return found, error
             end = messages[-1].seq or start
             segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, messages, extracted)
+            segment = msgspec.structs.replace(segment, waits=self._question > 0)
             found.append(SealedSegment(segment=segment, facts=extracted.extraction.facts))
             facts += extracted.extraction.facts
             start = end + 1
             if anyio.current_time() > until:
                 break
         return found, None
+
+    async def _read(
+        self, lease: Lease, session: Session, messages: Sequence[Message], facts: Sequence[Fact]
+    ) -> Extracted:
+        if self._question:
+            return await self._extractor.read_offline(messages)
+        return await self._extractor.extract(session.session_id, messages, known_of(facts), failures=lease.attempts)
 
     async def _folded(self, session: Session, summary: Summary, sealed: Sequence[SealedSegment]) -> Summary:
         """`summary` with more segments. A truncated one also needs what the ledger says about the same things.
@@ -235,7 +253,7 @@ class LedgerJob:
             return summary.covered_seq
         start, end = (stale.start_seq, stale.end_seq) if stale else (ledger.covered_seq + 1, summary.covered_seq)
         if start <= end:
-            return await self._read_again(lease, session, summary, ledger, start, end)
+            return await self._read_again(lease, session, summary, ledger, [(start, end)])
         return await self._put(lease, summary, self._fold.whole(ledger))
 
     async def _read_again(
@@ -244,12 +262,14 @@ class LedgerJob:
         session: Session,
         summary: SummaryHead,
         ledger: Ledger,
-        start: int,
-        end: int,
+        ranges: Sequence[tuple[int, int]],
         *,
         is_anew: bool = False,
     ) -> int:
-        """Extract a segment within what the summary covers: a stale one, or what it covered without segments."""
+        """Extract segments within what the summary covers, which follow each other, in one question: a stale one, what
+        it covered without segments, or what is to be read anew.
+        """
+        start, end = ranges[0][0], ranges[-1][1]
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
         others = [fact for fact in ledger.facts if not start <= fact.source_seq <= end]
@@ -257,25 +277,31 @@ class LedgerJob:
         extracted = await self._extractor.extract(
             session.session_id, left, names, failures=lease.attempts, is_anew=is_anew
         )
-        segment = await anyio.to_thread.run_sync(self._segment, session.session_id, start, end, left, extracted)
-        sealed = SealedSegment(segment=segment, facts=extracted.extraction.facts)
-        shown = with_segments(ledger, [await self._visible(session, sealed)])
+        sealed = await anyio.to_thread.run_sync(self._segments, session.session_id, ranges, left, extracted)
+        shown = with_segments(ledger, [await self._visible(session, each) for each in sealed])
         folded = await anyio.to_thread.run_sync(self._fold.whole, shown)
-        return await self._record(lease, [sealed], successor(summary, folded, self._clock()))
+        return await self._record(lease, sealed, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
-        """Extract the oldest outdated segment again; after the last one, contexts use the new facts."""
+        """Extract the oldest outdated segments again, or those that wait for a model; after the last ones, contexts use
+        the new facts.
+        """
         outdated = await self._amendments.outdated_ranges(lease.session_id)
+        waiting = () if outdated or not self._question else await self._amendments.waiting_ranges(lease.session_id)
         summary = await self._summaries.get_summary_head(lease.session_id)
-        if not outdated or summary is None:
+        asked = together(outdated, self._question) if outdated else asked_now(waiting, self._question)
+        if not asked or summary is None:
             return None
         session, _ = await self._messages.read_background(lease.session_id, limit=1)
         ledger = await self._ledger(session)
-        (start, end), *more = outdated
-        renewed = summary if more else msgspec.structs.replace(summary, epoch=summary.epoch + 1)
+        is_last = len(asked) == len(outdated or waiting)
+        renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1) if is_last else summary
         try:
-            return await self._read_again(lease, session, renewed, ledger, start, end, is_anew=True)
+            return await self._read_again(lease, session, renewed, ledger, asked, is_anew=True)
         except SummarizationError as error:
+            if waiting and error.reason == "refused":
+                await self._amendments.wait_no_more(lease.session_id, asked[0][0], asked[-1][1])
+                return summary.covered_seq
             if error.reason not in ("timeout", "breaker_open"):
                 raise
             return None  # what memory has serves until a later question is answered
@@ -325,6 +351,22 @@ class LedgerJob:
             created_at=self._clock(),
             outdated=extracted.is_provisional,
         )
+
+    def _segments(
+        self,
+        conversation_id: str,
+        ranges: Sequence[tuple[int, int]],
+        messages: Sequence[Message],
+        extracted: Extracted,
+    ) -> list[SealedSegment]:
+        """The segments of what was read in one question."""
+        parts = parted(extracted, ranges) if len(ranges) > 1 else [extracted]
+        sealed: list[SealedSegment] = []
+        for (start, end), part in zip(ranges, parts, strict=True):
+            own = [each for each in messages if start <= (each.seq or 0) <= end]
+            segment = self._segment(conversation_id, start, end, own, part)
+            sealed.append(SealedSegment(segment=segment, facts=part.extraction.facts))
+        return sealed
 
     async def _ledger(self, session: Session) -> Ledger:
         """Raises `StoreCorruptError` if something of it cannot be read: without it, a fold would be wrong."""
@@ -432,6 +474,25 @@ def due_segments(messages: Sequence[Message], segment_message_count: int) -> Ite
     while (count := next_segment(messages, segment_message_count)) is not None:
         yield messages[:count]
         messages = messages[count:]
+
+
+def together(ranges: Sequence[tuple[int, int]], message_count: int) -> Sequence[tuple[int, int]]:
+    """The first of `ranges`, and those after it that follow without a gap, `message_count` messages at most."""
+    found = list(ranges[:1])
+    for start, end in ranges[1:]:
+        if start != found[-1][1] + 1 or end - found[0][0] >= message_count:
+            break
+        found.append((start, end))
+    return found
+
+
+def asked_now(waiting: Sequence[tuple[int, int]], message_count: int) -> Sequence[tuple[int, int]]:
+    """What a model is asked about now, of what waits for it: nothing before there is enough for a question, but for the
+    beginning of a session.
+    """
+    if sum(end - start + 1 for start, end in waiting) < message_count and waiting[:1] and waiting[0][0] > 1:
+        return ()
+    return together(waiting, MOST_QUESTIONS_WORTH * message_count)
 
 
 def with_segments(ledger: Ledger, sealed: Sequence[SealedSegment]) -> Ledger:

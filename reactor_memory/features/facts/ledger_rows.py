@@ -12,8 +12,8 @@ from reactor_memory.database.operations import Row
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary
 
-_STALE, _OUTDATED = 1, 2
-"""The column `stale` of a segment; 0 is neither."""
+STALE, OUTDATED, WAITS = 1, 2, 3
+"""The column `stale` of a segment; 0 is none of them."""
 
 
 def segment_from(row: Row) -> Segment:
@@ -32,11 +32,12 @@ def segment_from(row: Row) -> Segment:
         "headline": headline,
         "usage": {"tokens_read": read, "tokens_written": written},
         "created_at": created,
-        "stale": stale == _STALE,
-        "outdated": stale == _OUTDATED,
+        "stale": stale == STALE,
+        "outdated": stale == OUTDATED,
+        "waits": stale == WAITS,
     }
     segment = msgspec.convert(values, Segment)
-    if not 0 < segment.start_seq <= segment.end_seq or stale not in (0, _STALE, _OUTDATED):
+    if not 0 < segment.start_seq <= segment.end_seq or stale not in (0, STALE, OUTDATED, WAITS):
         raise StoreCorruptError("store: a segment of a summary is damaged; it is made again from the log")
     return segment
 
@@ -54,7 +55,7 @@ def segment_values(segment: Segment) -> dict[str, Any]:
         "tokens_read": segment.usage.tokens_read,
         "tokens_written": segment.usage.tokens_written,
         "created_at": segment.created_at,
-        "stale": _STALE if segment.stale else _OUTDATED if segment.outdated else 0,
+        "stale": STALE if segment.stale else OUTDATED if segment.outdated else WAITS if segment.waits else 0,
     }
 
 

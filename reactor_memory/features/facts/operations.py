@@ -23,6 +23,8 @@ from reactor_memory.features.entries import operations as entries
 from reactor_memory.features.entries.models import Entry
 from reactor_memory.features.facts.amendment_fold import amended, taken_back
 from reactor_memory.features.facts.ledger_rows import (
+    OUTDATED,
+    WAITS,
     correction_about,
     correction_from,
     correction_values,
@@ -34,6 +36,7 @@ from reactor_memory.features.facts.ledger_rows import (
 )
 from reactor_memory.features.facts.segments import segments_of_branch
 from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared
+from reactor_memory.features.facts.working_state import ANCHOR as STATE_ANCHOR
 from reactor_memory.models import LARGEST, BranchRange, Session
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import (
@@ -243,7 +246,20 @@ def mark_outdated(session_id: str, *, now: int) -> Steps[int]:
 
 
 def outdated_ranges(session_id: str) -> Steps[tuple[tuple[int, int], ...]]:
-    return tuple((row[0], row[1]) for row in (yield Query("outdated_ranges", key_of(session_id))))
+    return (yield from _ranges(session_id, OUTDATED))
+
+
+def waiting_ranges(session_id: str) -> Steps[tuple[tuple[int, int], ...]]:
+    return (yield from _ranges(session_id, WAITS))
+
+
+def wait_no_more(session_id: str, *, start_seq: int, end_seq: int) -> Steps[None]:
+    yield Query("wait_no_more", key_of(session_id) | {"start_seq": start_seq, "end_seq": end_seq})
+
+
+def _ranges(session_id: str, stale: int) -> Steps[tuple[tuple[int, int], ...]]:
+    rows = yield Query("ranges_to_read", key_of(session_id) | {"stale": stale})
+    return tuple((row[0], row[1]) for row in rows)
 
 
 def put_summary(lease: Lease, summary: Summary) -> Steps[bool]:
@@ -293,6 +309,7 @@ def forget_messages(
         for start, end in branch.ranges:
             of_range = key_of(session_id) | {"start_seq": start, "end_seq": end}
             uncorrected += len((yield Query("delete_corrections_of_messages", of_range)))
+            yield Query("delete_items_of_messages", of_range | {"anchor": STATE_ANCHOR, "items": "state.%"})
         holding += (
             segment for segment in (yield from _segments(session_id, now=now)) if overlaps(segment, branch.ranges)
         )

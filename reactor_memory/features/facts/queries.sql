@@ -105,7 +105,7 @@ SELECT (wanted ->> 1)::bigint,
 FROM json_array_elements(:wanted::json) AS wanted
 
 -- name: store_segment
--- Gives no row if the segment is there and neither stale (1) nor outdated (2), or has other borders.
+-- Gives no row if the segment is there and neither stale (1) nor outdated (2) nor waits (3), or has other borders.
 INSERT INTO segments (group_id, conversation_id, start_seq, end_seq, source_hash, summarizer, prompt_version,
                       narrative, headline, tokens_read, tokens_written, created_at, stale)
 VALUES (:group_id, :conversation_id, :start_seq, :end_seq, :source_hash, :summarizer, :prompt_version,
@@ -120,6 +120,12 @@ RETURNING end_seq
 -- name: blank_segment
 UPDATE segments SET stale = 1, source_hash = '', narrative = '', headline = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
+
+-- name: delete_items_of_messages
+-- Items of the working state that rest on these messages, also those of later segments.
+DELETE FROM facts
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :anchor AND key LIKE :items
+  AND span_start <= :end_seq AND span_end >= :start_seq
 
 -- name: delete_facts_of_segment
 DELETE FROM facts WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
@@ -236,12 +242,18 @@ RETURNING ordinal
 
 -- name: mark_outdated
 UPDATE segments SET stale = 2
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale IN (0, 3)
 RETURNING end_seq
 
--- name: outdated_ranges
+-- name: wait_no_more
+UPDATE segments SET stale = 0
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = 3
+  AND start_seq >= :start_seq AND end_seq <= :end_seq
+
+-- name: ranges_to_read
+-- Those that are outdated (2), or that wait (3).
 SELECT start_seq, end_seq FROM segments
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = 2
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND stale = :stale
 ORDER BY end_seq
 
 -- name: import_correction

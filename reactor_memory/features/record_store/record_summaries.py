@@ -13,6 +13,7 @@ from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.ports import LedgerFold
 from reactor_memory.features.facts.operations import all_gone, overlaps, refolded
 from reactor_memory.features.facts.segments import segments_of_branch
+from reactor_memory.features.facts.working_state import is_touched
 from reactor_memory.features.record_store.families import Families, Records
 from reactor_memory.features.record_store.record_family import Family, Work, due_for
 from reactor_memory.models import BranchRange
@@ -202,7 +203,7 @@ def _may_replace(known: SealedSegment | None, new: Segment) -> bool:
     if known is None:
         return True
     stored = known.segment
-    return stored.start_seq == new.start_seq and (stored.stale or stored.outdated)
+    return stored.start_seq == new.start_seq and (stored.stale or stored.outdated or stored.waits)
 
 
 def _put(family: Family, lease: Lease, summary: Summary) -> bool:
@@ -235,10 +236,19 @@ def _invalidate(family: Family, branches: Sequence[ErasedBranch], now: int, refo
     if all_gone(holding, branches):
         return
     for segment in holding:
-        blank = replace(segment, source_hash="", narrative="", headline="", stale=True, outdated=False)
+        blank = replace(segment, source_hash="", narrative="", headline="", stale=True, outdated=False, waits=False)
         family.derived(segment.conversation_id).segments[segment.end_seq] = SealedSegment(segment=blank)
     for branch in branches:
+        _forget_items(family, branch)
         _refold(family, branch, now, refold)
+
+
+def _forget_items(family: Family, branch: ErasedBranch) -> None:
+    """Those of later segments that rest on what went."""
+    segments = family.derived(branch.session.session_id).segments
+    for end_seq, sealed in segments.items():
+        left = (each for each in sealed.facts if not any(is_touched(each, *gone) for gone in branch.ranges))
+        segments[end_seq] = replace(sealed, facts=tuple(left))
 
 
 def _refold(family: Family, branch: ErasedBranch, now: int, refold: LedgerFold) -> None:

@@ -184,7 +184,7 @@ async def test_what_cap_keeps_from_the_provider_says_nothing_about_it(monkeypatc
 
 
 async def test_server_of_openai_format_is_capped_by_what_it_reports(fake_openai: FakeOpenAI) -> None:
-    summary = {"provider": "openai", "max_tokens_per_session": 200}
+    summary = {"provider": "openai", "max_tokens_per_session": 200, "question_message_count": 0}
     models = {"openai": {"model": "a-model", "base_url": fake_openai.base_url}}
     async with open_container(settings(summary=summary, models=models)) as container:
         await saved(container, "s", 40)

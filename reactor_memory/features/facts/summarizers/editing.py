@@ -27,6 +27,7 @@ from reactor_memory.features.facts.summarizers.numbered_lines import (
     asked_about,
     numbered_lines,
     portions,
+    written,
 )
 from reactor_memory.features.facts.summarizers.prompt import EDIT_VERSION, build_edit_request
 from reactor_memory.features.facts.summarizers.supplemented import left_out
@@ -126,7 +127,7 @@ class EditingSummarizer:
         self, portion: Sequence[NumberedLine], state: Sequence[StateItem], *, is_asked_again: bool
     ) -> _Answer:
         request = build_edit_request(
-            [line.written for line in portion],
+            written(portion),
             state,
             max_narrative_tokens=self._model.max_narrative_tokens,
             is_asked_again=is_asked_again,

@@ -27,9 +27,15 @@ class GeminiSummarizer(LanguageModelSummarizer):
         max_narrative_tokens: int = 500,
         max_input_tokens: int = 32_000,
         max_output_tokens: int = 8192,
+        service_tier: str | None = None,
     ) -> None:
         client = GeminiClient(
-            model, api_key, base_url=base_url, timeout_seconds=timeout_seconds, max_output_tokens=max_output_tokens
+            model,
+            api_key,
+            base_url=base_url,
+            timeout_seconds=timeout_seconds,
+            max_output_tokens=max_output_tokens,
+            service_tier=service_tier,
         )
         super().__init__(
             f"gemini:{model}",

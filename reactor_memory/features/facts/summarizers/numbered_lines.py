@@ -1,8 +1,8 @@
 """The records of the reader that quotes as lines with numbers: what a model is given to keep memory by. Pure.
 
-A line is ``12 user: text``, or ``13 book_ferry(from=Rome) -> ok: id=F-1`` for a call. The number is that of the
-message; further lines of the same message are ``12.2``, ``12.3``. Results are as the reader reads them, so nothing of a
-file or an image that a tool returned stands here.
+A line is ``12 user: text``, or ``13 book_ferry(from=Rome) → id=F-1`` for a call. The number is that of the message;
+further lines of the same message are ``12.2``, ``12.3``, without the speaker. Results are as the reader reads them, so
+nothing of a file or an image that a tool returned stands here, and what stood in other lines before does not again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 OFTEN = 3
 """What was said so many times before in the same words is no line again: instructions that each task repeats."""
 
-MOST_OF_VALUE = 160
+MOST_OF_VALUE = 100
+MOST_OF_FAILURE = 160
 LEAST_ENCODED = 80
 _ENCODED = re.compile(rf"[A-Za-z0-9+/=_-]{{{LEAST_ENCODED},}}")
 
@@ -40,10 +41,6 @@ class NumberedLine(NamedTuple):
     def seqs(self) -> frozenset[int]:
         """The messages that it tells."""
         return frozenset(fact.source_seq for fact in self.facts)
-
-    @property
-    def written(self) -> str:
-        return f"{self.number} {self.text}"
 
 
 def numbered_lines(facts: Iterable[Fact]) -> list[NumberedLine]:
@@ -76,7 +73,7 @@ def portions(lines: Iterable[NumberedLine], most: int, counter: TokenCounter) ->
     portion: list[NumberedLine] = []
     used = 0
     for line in lines:
-        tokens = counter.count(to_json(line.written)) + 1
+        tokens = counter.count(to_json(f"{line.number} {line.text}")) + 1
         if portion and used + tokens > most:
             yield portion
             portion, used = [], 0
@@ -84,6 +81,26 @@ def portions(lines: Iterable[NumberedLine], most: int, counter: TokenCounter) ->
         used += tokens
     if portion:
         yield portion
+
+
+def written(lines: Sequence[NumberedLine]) -> list[str]:
+    """The lines as a model reads them: what goes on in the same message names its speaker once, and a line that results
+    end with again and again stands there twice.
+    """
+    found: list[str] = []
+    times: dict[str, int] = {}
+    before: NumberedLine | None = None
+    for line in lines:
+        text = line.text if line.made is None else _call(line.made, times)
+        if line.said and before and before.said and _speaker(line.text) == _speaker(before.text):
+            text = text.removeprefix(_speaker(text)) if line.said.seq == before.said.seq else text
+        found.append(f"{line.number} {text}")
+        before = line
+    return found
+
+
+def _speaker(text: str) -> str:
+    return text[: text.find(": ") + 2]
 
 
 def _seq(line: NumberedLine) -> int:
@@ -98,17 +115,28 @@ def _of_statement(said: Said) -> NumberedLine:
 
 
 def _of_call(made: Made) -> NumberedLine:
-    given = ", ".join(filter(None, map(_named, made.given)))
-    told = ", ".join((*map(_named, made.fields), *(_bare(line.value, MOST_OF_VALUE) for line in made.lines)))
-    outcome = "FAILED" if made.failed else "ok" if made.fields or made.lines else ""
-    text = f"{made.tool}({given})"
-    if outcome:
-        text += f" -> {outcome}: {told}" if told else f" -> {outcome}"
-    return NumberedLine("", text, made.facts, made=made)
+    return NumberedLine("", _call(made, {}), made.facts, made=made)
 
 
-def _named(fact: Fact) -> str:
-    label, value = label_of(fact), _bare(fact.value, MOST_OF_VALUE)
+def _call(made: Made, times: dict[str, int]) -> str:
+    """The call with its outcome. `times`: how often lines of results stood in those before."""
+    most = MOST_OF_FAILURE if made.failed else MOST_OF_VALUE
+    given = [_named(fact, most) for fact in made.given]
+    told = dict.fromkeys(each for each in (_named(fact, most) for fact in made.fields) if each not in given)
+    for fact in made.lines:
+        line = _bare(fact.value, most)
+        times[line] = times.get(line, 0) + 1
+        if times[line] < OFTEN:
+            told[line] = None
+    outcome = ("FAILED: " if made.failed else "") + ", ".join(told)
+    if not outcome and (made.fields or made.lines):
+        outcome = "ok"
+    text = f"{made.tool}({', '.join(filter(None, given))})"
+    return f"{text} → {outcome}" if outcome else text
+
+
+def _named(fact: Fact, most: int) -> str:
+    label, value = label_of(fact), _bare(fact.value, most)
     return f"{label}={value}" if label else value
 
 

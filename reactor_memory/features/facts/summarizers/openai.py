@@ -30,6 +30,7 @@ class OpenAISummarizer(LanguageModelSummarizer):
         max_narrative_tokens: int = 500,
         max_input_tokens: int = 32_000,
         max_output_tokens: int = 8192,
+        service_tier: str | None = None,
     ) -> None:
         client = OpenAIClient(
             model,
@@ -38,6 +39,7 @@ class OpenAISummarizer(LanguageModelSummarizer):
             response_format=response_format,
             timeout_seconds=timeout_seconds,
             max_output_tokens=max_output_tokens,
+            service_tier=service_tier,
         )
         super().__init__(
             f"openai:{model}",

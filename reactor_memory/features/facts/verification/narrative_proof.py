@@ -59,12 +59,16 @@ def told_sentences(text: str, messages: Sequence[Message], known: str = "") -> l
         return []
     sources = list(_sources(messages))
     wider = " ".join(source.text for source in sources)[:MOST_READ]
-    pieces = (piece for each in sentences(text) for piece in _DANDA.split(each) if piece)
+    pieces = split_sentences(text)
     orders = [message.content for message in messages if message.role == "tool"]
     texts = (part for message in messages for part in (evidence_text(message), message.name, message.author_id) if part)
     whole = " ".join((*texts, known))
     found = ((each, _source_of(each, sources, orders, whole, wider)) for each in pieces)
     return [ToldSentence(each, seq) for each, seq in found if seq is not None]
+
+
+def split_sentences(text: str) -> list[str]:
+    return [piece for each in sentences(text) for piece in _DANDA.split(each) if piece]
 
 
 def _sources(messages: Sequence[Message]) -> Iterator[_Source]:

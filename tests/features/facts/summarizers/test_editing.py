@@ -97,7 +97,7 @@ async def test_model_is_asked_about_numbered_lines() -> None:
     document = json.loads(client.requests[0].document)
     assert list(document) == ["lines"]
     assert document["lines"][0] == "1 user: Please fix the date parser in src/dates.py, it drops the time zone."
-    assert "3 run_tests(path=tests/test_dates.py) -> FAILED: 3 failed, 12 passed" in document["lines"]
+    assert "3 run_tests(path=tests/test_dates.py) → FAILED: 3 failed, 12 passed" in document["lines"]
 
 
 async def test_instruction_is_the_same_for_every_session() -> None:
@@ -289,7 +289,7 @@ async def test_known_state_is_given_to_the_model() -> None:
     client = Scripted({"drop": ""})
     await read(client, [Message(role="user", content="What is next?", seq=12)], state=known)
     document = json.loads(client.requests[0].document)
-    assert [item["kind"] for item in document["state"]] == ["goal", "done", "constraint", "artefact"]
+    assert [item.split()[1] for item in document["state"]] == ["goal:", "done:", "constraint:", "artefact:"]
 
 
 def test_a_line_said_often_is_asked_about_twice() -> None:

@@ -81,6 +81,13 @@ async def test_what_is_asked(fake_gemini: FakeGemini, summarizer: GeminiSummariz
     assert "tools" not in question.body
 
 
+async def test_tier_of_the_settings_is_asked_for(fake_gemini: FakeGemini) -> None:
+    summarizer = summarizer_at(fake_gemini.url, service_tier="flex")
+    await summarizer.summarize(MESSAGES)
+    await summarizer.aclose()
+    assert [question.body["serviceTier"] for question in fake_gemini.questions] == ["flex"]
+
+
 async def test_nothing_to_read_is_not_asked(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
     extraction = await summarizer.summarize(())
     assert extraction.facts == ()

@@ -153,6 +153,22 @@ async def test_limit_that_is_refused_by_name_gets_its_other_name(fake_openai: Fa
     assert limits == [{"max_tokens"}, {"max_completion_tokens"}, {"max_completion_tokens"}]
 
 
+async def test_tier_of_the_settings_is_asked_for(fake_openai: FakeOpenAI) -> None:
+    summarizer = summarizer_at(fake_openai, service_tier="flex")
+    await summarizer.summarize(MESSAGES)
+    await summarizer.aclose()
+    assert [question.body["service_tier"] for question in fake_openai.questions] == ["flex"]
+
+
+async def test_tier_that_a_server_refuses_is_left_out(fake_openai: FakeOpenAI) -> None:
+    summarizer = summarizer_at(fake_openai, service_tier="flex")
+    fake_openai.script(complains("Unknown parameter: 'service_tier'.", param="service_tier"))
+    await summarizer.summarize(MESSAGES)
+    await summarizer.summarize(MESSAGES)
+    await summarizer.aclose()
+    assert ["service_tier" in question.body for question in fake_openai.questions] == [True, False, False]
+
+
 async def test_a_server_that_lacks_it_is_asked_only_few_times(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
     fake_openai.forms, fake_openai.limits = [], ["max_completion_tokens"]
     assert (await failure_of(summarizer)).reason == "rejected"

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.summarizers.answer import _AnsweredFact, _WithNarrative
-from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, build_request
+from reactor_memory.features.facts.summarizers.prompt import ANSWER_SCHEMA, build_edit_request, build_request
 from reactor_memory.features.facts.summarizers.records import chunks, records_of
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact, Known, KnownNames
 from reactor_memory.models.turns import INTERRUPTED
 from reactor_memory.tokens.estimate import EstimateCounter
+from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from tests.scenes.tables import each_row
 
 text = st.text(max_size=200)
@@ -160,3 +161,8 @@ def test_words_stay_whole():
 def test_a_limit_that_is_too_small_ends_with_single_characters():
     cut = list(chunks([Message.user("abc", seq=1)], 1, EstimateCounter()))
     assert [record.text for chunk in cut for record in chunk] == ["a", "b", "c"]
+
+
+def test_instruction_about_lines_is_short() -> None:
+    request = build_edit_request((), max_narrative_tokens=500)
+    assert TiktokenCounter().count(request.instruction) <= 350
