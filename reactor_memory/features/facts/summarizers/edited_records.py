@@ -47,10 +47,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class Edited(NamedTuple):
-    """The facts that stay, and of the working state the items that changed, were refused, or that the model forgot."""
+    """The facts that stay, and of the working state the items that changed or were refused. `dropped`: lines that no
+    later turn needs.
+    """
 
     facts: tuple[Fact, ...]
     state: tuple[Fact, ...]
+    dropped: tuple[NumberedLine, ...] = ()
 
 
 def edited(
@@ -65,7 +68,8 @@ def edited(
         return [by_number[number] for number in numbers_in(text, order)]
 
     kept = {line.number for line in named(edits.keep)}
-    gone = {line.number for line in named(edits.drop) if not is_protected(line)} - kept
+    dropped = tuple(line for line in named(edits.drop) if not is_protected(line) and line.number not in kept)
+    gone = {line.number for line in dropped}
     gone |= {old.number for each in edits.replace for old in _replaced(named(each.old), named(each.new))}
     merged: list[Fact] = []
     for number, each in enumerate(edits.merge):
@@ -77,7 +81,7 @@ def edited(
     facts += _added(edits.add, lines, messages)
     facts += _labels(edits.name, by_number, messages)
     state = _state(edits.state, known, named, log)
-    return Edited(tuple(facts), (*merged, *state))
+    return Edited(tuple(facts), (*merged, *state), dropped)
 
 
 def is_protected(line: NumberedLine) -> bool:

@@ -168,11 +168,12 @@ def _joined(
     """All records, those of which something was answered as it says."""
     asked = [line for portion, _ in zip(wanted, answers, strict=False) for line in portion]
     numbers = {line.number for line in asked}
-    facts: list[Fact] = [fact for line in lines if line.number not in numbers for fact in line.facts]
+    facts: list[Fact] = []
     of_lines = {fact for line in lines for fact in line.facts}
     facts += [fact for fact in verify_facts(found.facts, messages) if fact not in of_lines]
     state = items_of(known.state)
     told: list[Extraction] = []
+    dropped: set[str] = set()
     for portion, answer in zip(wanted, answers, strict=False):
         if answer.extraction is not None:
             cited = {message.seq for message in messages}
@@ -183,7 +184,11 @@ def _joined(
         elif answer.edits is not None:
             result = edited(portion, answer.edits, messages, state)
             facts += [*result.facts, *result.state]
+            dropped |= {line.text for line in result.dropped}
             told.append(Extraction(narrative=answer.edits.narrative, headline=answer.edits.headline))
+    unasked = (line for line in lines if line.number not in numbers)
+    # said again and again, so the model was shown it twice: what it says of these holds for all of them
+    facts += [fact for line in unasked if line.text not in dropped for fact in line.facts]
     return Extraction(
         facts=tuple(sorted(facts, key=lambda fact: fact.source_seq)),
         narrative=" ".join(each.narrative for each in told if each.narrative) or found.narrative,

@@ -67,7 +67,7 @@ Answer in JSON; lines as text, "3 5-9 12.2":
 "name": [{"line", "label": what a bare id is called there}]
 "state": new, changed or ended items; others stay: [{"name": "12a", empty if new; "kind": goal, constraint, decision \
 (why), rejected, done, artefact (done to it, its check), error (cause), open, note; "text": lower case but for names, \
-details as in its lines; "lines"; "ended": empty, done, obsolete, replaced, wrong}]
+in words and order of its lines; "lines"; "ended": empty, done, obsolete, replaced, wrong}]
 "narrative": at most {max_narrative_tokens} tokens; "headline": twelve words
 State only what lines state, in their language."""
 

@@ -46,7 +46,8 @@ def refusal(text: str, cited: Sequence[Message]) -> str:
     marks = read(text, language)
     if any(mark.kind == "number" and mark.term not in known for mark in marks):
         return "number"
-    if any(not _stands(name.casefold(), folded) for name in _names(text, language)):
+    unnamed = [name for name in _names(text, language) if not _stands(name.casefold(), folded)]
+    if unnamed and not _is_said_by(unnamed, marks, cited, language):
         return "name"
     if not _CASED.search(text) and any(mark.kind == "content" and mark.term not in known for mark in marks):
         return "name"
@@ -61,6 +62,19 @@ def refusal(text: str, cited: Sequence[Message]) -> str:
         return "authority"
     told = told_sentences(text, cited)
     return "" if len(" ".join(each.text for each in told)) >= len(" ".join(sentences(text)).strip()) else "relation"
+
+
+def _is_said_by(names: Sequence[str], marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:
+    """Whether the sentences that the text is most like are said by who has all of these names."""
+    likeness = [
+        (len(_content(marks) & _content(read(sentence, language))), message.name or message.author_id or "")
+        for message in cited
+        if message.role == "user"
+        for sentence in sentences(message.content)
+    ]
+    most = max((shared for shared, _ in likeness), default=0)
+    speakers = {speaker.casefold() for shared, speaker in likeness if shared == most}
+    return most > 0 and len(speakers) == 1 and {name.casefold() for name in names} <= set(_WORD.findall(*speakers))
 
 
 def _is_of_others_only(marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:

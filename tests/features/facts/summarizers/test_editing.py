@@ -215,6 +215,12 @@ async def test_encoded_data_and_repeated_instructions_are_not_sent() -> None:
     assert "iVBORw0KiVBORw0K" not in client.requests[0].document
 
 
+async def test_drop_holds_for_each_time_it_was_said() -> None:
+    messages = talk(*["user: Sing something."] * 5, "user: I was born in Lyon.")
+    assert values(await read(Scripted({"drop": "1 2"}), messages)) == ["I was born in Lyon."]
+    assert "Sing something." in values(await read(Scripted({"drop": ""}), messages))
+
+
 def test_numbers_of_lines_are_read_with_ranges() -> None:
     known = ["1", "2", "2.2", "3", "7"]
     assert numbers_in("1, 2.2-7 99 x", known) == ["1", "2.2", "3", "7"]
@@ -295,3 +301,21 @@ async def test_known_state_is_given_to_the_model() -> None:
 def test_a_line_said_often_is_asked_about_twice() -> None:
     line = NumberedLine("1", "user: again", ())
     assert asked_about([line, line, line]) == [line, line]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Orsola is allergic to cat hair", ""),
+        ("Juno is vegan now", ""),
+        ("Juno is allergic to cat hair", "refused_name"),
+        ("Orsola is vegan now", "refused_name"),
+        ("Orsola and Juno are vegan now", "refused_name"),
+    ],
+)
+async def test_speakers_are_named_for_what_they_said(text: str, reason: str) -> None:
+    said = (("Orsola", "I'm allergic to cat hair."), ("Juno", "I'm vegan now."))
+    messages = [Message(role="user", content=each, name=name, seq=seq) for seq, (name, each) in enumerate(said, 1)]
+    found = await read(Scripted({"state": [{"kind": "note", "text": text, "lines": "1 2"}]}), messages)
+    (item,) = [fact for fact in found.facts if fact.anchor == "working state"]
+    assert item.key.partition(".")[2].partition(".")[2] == reason
