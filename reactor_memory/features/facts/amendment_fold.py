@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.withheld import Statement, spoken
 from reactor_memory.features.facts.quoting.record_keys import is_call
+from reactor_memory.features.facts.working_state import is_state
 from reactor_memory.models import LARGEST
 from reactor_memory.models.ledger import Fact, FactCorrection
 
@@ -56,7 +57,7 @@ def _gone(facts: Sequence[Fact], corrections: Sequence[FactCorrection]) -> dict[
         return gone
     seqs, asked = [each.seq for _, each in stated], _asked(facts)
     for fact in [fact for fact in facts if fact not in gone and not fact.amended]:
-        turn = bisect_right(asked, fact.source_seq)
+        turn = bisect_right(asked, fact.span[0] if is_state(fact) else fact.source_seq)
         first = bisect_left(seqs, asked[turn - 1] if turn else 0)
         said = stated[first : bisect_right(seqs, fact.source_seq)]
         told = next(
@@ -106,6 +107,8 @@ def _statements(facts: Sequence[Fact], named: Mapping[Fact, FactCorrection]) -> 
     """What the facts that are `named` by corrections state, unless the correction says the same."""
     asked = _asked(facts)
     for fact, correction in named.items():
+        if is_state(fact):
+            continue  # a model worded it: what messages say stays
         if fact.verified and (correction.value is None or spoken(correction.value) != spoken(fact.value)):
             later = bisect_right(asked, fact.source_seq)
             yield (
@@ -121,7 +124,11 @@ def _statements(facts: Sequence[Fact], named: Mapping[Fact, FactCorrection]) -> 
 
 
 def _repeats(fact: Fact, named: Fact, statement: Statement) -> bool:
-    """Whether a fact of another name says what a statement says: in the words of the same message, or in an answer."""
+    """Whether a fact of another name says what a statement says: in the words of the same message, in an answer, or as
+    an item of the working state that rests on it.
+    """
+    if is_state(fact):
+        return statement.is_telling and statement.is_said(fact.value, *fact.span)
     if fact.source_seq == statement.seq and statement.holds(fact.span):
         return True
     if fact.said_by == "tool" or not (fact.salience or fact.anchor == named.anchor):

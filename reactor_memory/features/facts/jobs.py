@@ -17,6 +17,7 @@ import msgspec
 from reactor_memory.core.context.withheld import Withheld
 from reactor_memory.core.validation import fingerprint
 from reactor_memory.errors import StoreCorruptError, SummarizationError
+from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.amendments import Amendments
 from reactor_memory.features.facts.extractor import Extracted, Extractor, parted
 from reactor_memory.features.facts.fold import SummaryFold
@@ -272,7 +273,8 @@ class LedgerJob:
         start, end = ranges[0][0], ranges[-1][1]
         _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
         left = [message for message in messages if (message.seq or 0) <= end]
-        others = [fact for fact in ledger.facts if not start <= fact.source_seq <= end]
+        told = amended(ledger.facts, ledger.corrections)
+        others = [fact for fact in told if not start <= fact.source_seq <= end]
         names = known_of((fact for fact in others if fact.source_seq < start), others)
         extracted = await self._extractor.extract(
             session.session_id, left, names, failures=lease.attempts, is_anew=is_anew

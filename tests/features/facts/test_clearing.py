@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.withheld_facts import ledger_without_cleared
+from reactor_memory.features.facts.working_state import StateItem, fact_of
 from reactor_memory.features.recall.indexed_ranges import outside
 from reactor_memory.models import BranchRange
-from reactor_memory.models.ledger import FactCorrection, Ledger
+from reactor_memory.models.ledger import Fact, FactCorrection, Ledger
 from reactor_memory.models.seq_ranges import is_inside, is_within, overlaps
 from reactor_memory.testing.summary_recording import fact, segment
 
@@ -45,3 +49,30 @@ def test_parts_of_a_branch_without_what_is_cleared() -> None:
     assert outside(parts, ()) == parts
     assert outside(parts, [(1, 9)]) == ()
     assert outside(parts, [(3, 4), (6, 7)]) == (part("s", 1, 2), part("s", 5, 5), part("s~f", 8, 9))
+
+
+def test_items_that_rest_on_cleared_messages_are_not_told() -> None:
+    items = [fact_of(StateItem(f"{last}a", "open", "the rest", first, last)) for first, last in ((2, 9), (6, 9))]
+    left = ledger_without_cleared(replace(LEDGER, facts=tuple(items)), [(1, 3)])
+    assert left.facts == (items[1],)
+
+
+def test_item_of_several_turns_goes_with_the_words_taken_back() -> None:
+    quoted = [
+        Fact(
+            anchor=f"the user #{seq}",
+            key=f"quote.own.{seq}",
+            value=value,
+            source_seq=seq,
+            span=(0, len(value)),
+            said_by="user",
+            salience=50,
+            verified=True,
+        )
+        for seq, value in ((1, "Please book a hotel in Porto."), (5, "My sister Ana comes along."))
+    ]
+    item = fact_of(StateItem("5a", "open", "book a hotel in Porto", 1, 5))
+    taken = FactCorrection(anchor=quoted[0].anchor, key=quoted[0].key, value=None, seq=9, source_seq=1)
+    assert amended((*quoted, item), [taken]) == (quoted[1],)
+    other = FactCorrection(anchor=quoted[1].anchor, key=quoted[1].key, value=None, seq=9, source_seq=5)
+    assert amended((*quoted, item), [other]) == (quoted[0], item)
