@@ -185,6 +185,139 @@ async def test_no_row_of_another_is_written(store: SqlStore, dsn: str, statement
             await connection.execute(statement)
 
 
+OWN = ("active_sessions", "conversations", "entries", "items", "memberships", "ownership_transfers")
+"""Tables of the store of which a signed-in user may read their rows."""
+
+OPENING = {"user_id": BOB, "group_ids": f"{{{BOB}}}", "service": "yes", "all_users": "yes"}
+VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER")
+LEAK = f"""
+CREATE FUNCTION leak(told text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN
+    IF told LIKE '%{BOB}%' THEN RAISE EXCEPTION 'leaked'; END IF;
+    RETURN true;
+END $$
+"""
+
+
+@asynccontextmanager
+async def undone(connection: Any, *statements: str) -> AsyncGenerator[None]:
+    inner = connection.transaction()
+    await inner.start()
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+        yield
+    finally:
+        await inner.rollback()
+
+
+def spoken_for(user_id: str | None, role: str) -> str:
+    claims = json.dumps({"sub": user_id, "role": role}) if user_id else ""
+    return f"SELECT set_config('request.jwt.claims', '{claims}', true)"
+
+
+async def breaches(connection: Any, relation: str) -> list[str]:
+    """What is wrong with one table or view, found out by SQL as each of `WHO`, one line of defence at a time."""
+    found: list[str] = []
+    granted = "GRANT ALL ON ALL TABLES IN SCHEMA public TO anon, authenticated"
+    settings = [f"SET LOCAL reactor_memory.{name} = '{value}'" for name, value in OPENING.items()]
+    unrestricted = [] if relation in (*SHOWN, REVISION) else [f"DROP POLICY IF EXISTS not_for_others ON {relation}"]
+    for name, before in (("as it is", []), ("granted", [granted, *settings]), ("unrestricted", unrestricted)):
+        for user_id, role in WHO:
+            async with undone(connection, *before, spoken_for(user_id, role), f"SET LOCAL ROLE {role}"):
+                rows = await attempt(connection, f"SELECT * FROM {relation}")
+                other = {ANN: BOB, BOB: ANN}.get(user_id or "", "0000")
+                if (relation == REVISION and rows) or any(other in str(dict(row)) for row in rows):
+                    found.append(f"{name}: {role} {user_id} reads {relation}")
+                reads = relation in (*SHOWN, *OWN) and user_id is not None and role == "authenticated"
+                if reads and len(rows) != 1:
+                    found.append(f"{name}: {role} {user_id} reads nothing of theirs in {relation}")
+                if relation in SHOWN[:2] and user_id == ANN:
+                    found += [f"{name}: {role} {told}" for told in await writes_of_another(connection, relation)]
+    scanned = "SET LOCAL enable_nestloop = off"
+    async with undone(connection, LEAK, scanned, spoken_for(ANN, "authenticated"), "SET LOCAL ROLE authenticated"):
+        try:
+            told = "session_id" if relation == SHOWN[2] else "one::text"
+            await connection.fetch(f"SELECT FROM {relation} AS one WHERE leak({told})")
+        except asyncpg.RaiseError:
+            found.append(f"a function of a query sees the rows of others in {relation}")
+        except asyncpg.InsufficientPrivilegeError:
+            pass
+    return found + await privileges_too_many(connection, relation)
+
+
+REVISION = "reactor_memory_revision"
+
+
+async def writes_of_another(connection: Any, table: str) -> list[str]:
+    columns = "user_id, agent_name, " + ("active_session_id" if table == SHOWN[0] else "notes")
+    said = {
+        "updates": f"UPDATE {table} SET {columns.split()[-1]} = 'changed' RETURNING *",
+        "deletes": f"DELETE FROM {table} RETURNING *",
+    }
+    found: list[str] = []
+    async with undone(connection):
+        try:
+            await connection.execute(f"INSERT INTO {table} ({columns}) VALUES ('{BOB}', 'another', 's')")
+            found.append(f"inserts into {table}")
+        except asyncpg.InsufficientPrivilegeError:
+            pass
+    for name, statement in said.items():
+        async with undone(connection):
+            changed = await attempt(connection, statement)
+            found += [f"{name} {table}"] if any(BOB in str(dict(row)) for row in changed) else []
+    return found
+
+
+async def privileges_too_many(connection: Any, relation: str) -> list[str]:
+    allowed = {("authenticated", "SELECT")} if relation in (*SHOWN, *OWN) else set[tuple[str, str]]()
+    allowed |= {("anon", "SELECT")} if relation in SHOWN else set()
+    allowed |= {("authenticated", verb) for verb in VERBS[1:4]} if relation in SHOWN[:2] else set()
+    asked = "SELECT has_table_privilege($1, $2, $3)"
+    return [
+        f"{role} may {verb} {relation}"
+        for role in ("anon", "authenticated")
+        for verb in VERBS
+        if await connection.fetchval(asked, role, relation, verb) and (role, verb) not in allowed
+    ]
+
+
+async def removals(connection: Any, relations: list[str]) -> list[tuple[str, str]]:
+    """Each guard that the script sets up, by the table or view that it is for, with what takes it away."""
+    found: list[tuple[str, str]] = []
+    for relation in relations:
+        found += [(relation, f"GRANT ALL ON {relation} TO {role}") for role in ("anon", "authenticated", "PUBLIC")]
+        if relation != "chat_message_history":
+            found.append((relation, f"ALTER TABLE {relation} DISABLE ROW LEVEL SECURITY"))
+    policies = "SELECT tablename::text, policyname::text, with_check IS NOT NULL FROM pg_policies"
+    for table, policy, has_check in await connection.fetch(policies):
+        if policy != "own_rows":  # of the store: `test_policies_removed`
+            found.append((table, f"DROP POLICY {policy} ON {table}"))
+            found.append((table, f"ALTER POLICY {policy} ON {table} USING (true)"))
+            found += [(table, f"ALTER POLICY {policy} ON {table} WITH CHECK (true)")] if has_check else []
+    view = SHOWN[2]
+    shown = await connection.fetchval(f"SELECT pg_get_viewdef('{view}'::regclass)")
+    for piece in ("own.owner_id = (auth.uid())::text", "NOT row_security_active('messages'::text)"):
+        assert shown.count(piece) == 1, shown
+        changed = f"CREATE OR REPLACE VIEW {view} WITH (security_barrier) AS {shown.replace(piece, 'true')}"
+        found.append((view, changed))
+    return [*found, (view, f"ALTER VIEW {view} RESET (security_barrier)")]
+
+
+@pytest.mark.slow
+async def test_no_guard_of_supabase_goes_unnoticed(dsn: str, relations: list[str]) -> None:
+    connection = await connect(dsn)
+    async with connection.transaction():
+        assert [each for relation in relations for each in await breaches(connection, relation)] == []
+        survivors: list[str] = []
+        tried = await removals(connection, relations)
+        for relation, removal in tried:
+            async with undone(connection, removal):
+                survivors += [] if await breaches(connection, relation) else [removal]
+    await connection.close()
+    assert survivors == []
+    assert len(tried) > 150
+
+
 class TestActiveSessions:
     async def test_hooks_of_the_client_find_and_set_it(self, store: SqlStore, dsn: str) -> None:
         """The seed's `useFetchActiveChatSession` and `useUpsertActiveChatSession`."""
