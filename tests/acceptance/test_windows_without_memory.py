@@ -119,3 +119,48 @@ async def test_without_any_summary_the_window_grows_by_tokens() -> None:
     down = settings("hierarchical", background={"enabled": False})
     async with open_memory(down, configure=lambda parts: fail_after(parts, 0)) as memory:
         assert len(await shown(memory, 200)) > 150
+
+
+OFF: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "summaries": {"summary": {"enabled": False}},
+    "background work": {"background": {"enabled": False}},
+    "tiers": {"tiers": {"enabled": False}},
+    "tiers made by themselves": {"tiers": {"auto_summarize": False}},
+    "recall": {"recall": {"index": "none"}},
+}
+
+
+CASES = [
+    (strategy, off)
+    for strategy in ("auto", "hierarchical", "progressive")
+    for off in OFF
+    if (strategy, off) != ("hierarchical", "summaries")  # which is refused
+]
+
+
+@pytest.mark.parametrize(("strategy", "off"), CASES)
+@pytest.mark.parametrize("is_down", [False, True])
+async def test_no_count_leaves_out_what_nothing_tells(strategy: str, off: str, is_down: bool) -> None:
+    """Whatever is off or has failed: what memory does not tell, the window shows."""
+    configure = (lambda parts: fail_after(parts, 0)) if is_down else None
+    async with open_memory(settings(strategy, **OFF[off]), configure=configure) as memory:
+        found = await shown(memory, 160)
+        report = (await memory.load_history("s")).report
+        assert found == list(range(found[0], 161))
+        told = report.covered_seq if strategy != "progressive" else found[0] - 1
+        assert found[0] <= told + 1
+        if is_down and off != "nothing":
+            assert found[0] == 1
+
+
+@pytest.mark.parametrize("turns", [1, 5, 30])
+@pytest.mark.parametrize("strategy", ["take_last", "auto"])
+async def test_a_number_that_was_asked_for_holds(strategy: str, turns: int) -> None:
+    asked = Settings(
+        store={"url": "memory://"},
+        history={"strategy": strategy, "max_conversation_turns": turns},
+        summary={"enabled": False},  # pyright: ignore
+    )
+    async with open_memory(asked) as memory:
+        assert await shown(memory, 80) == list(range(81 - 2 * turns, 81))
