@@ -7,8 +7,9 @@ part is in `reactor_memory.testing`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reactor_memory.lazy_names import names_of
 
 if TYPE_CHECKING:
     from reactor_memory.cli.invocation import Invocation as Invocation
@@ -149,10 +150,7 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"reactor_memory.{_HOME[name]}"), name)
+__getattr__ = names_of(__name__, _HOME, below="reactor_memory")
 
 
 def __dir__() -> list[str]:

@@ -23,13 +23,15 @@ def modules_of(package: str) -> Callable[[str], Any]:
     return module
 
 
-def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for `package`: `homes` tells of each name in which of its modules it is."""
+def names_of(package: str, homes: Mapping[str, str], *, below: str | None = None) -> Callable[[str], Any]:
+    """A `__getattr__` for `package`: `homes` tells of each name in which of its modules it is, or of those `below`
+    another package.
+    """
 
     def found(name: str) -> Any:
         if name not in homes:
             raise _no_attribute(package, name)
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(import_module(f"{below or package}.{homes[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
