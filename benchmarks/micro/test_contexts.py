@@ -41,12 +41,12 @@ def test_assemble_take_last(benchmark: BenchmarkFixture) -> None:
 
 
 def test_assemble_hierarchical(benchmark: BenchmarkFixture) -> None:
-    """Facts, narrative and window, as at every turn between two evictions."""
+    """Facts and window, as at every turn between two evictions."""
     draft = HIERARCHICAL(plan_request(SHORT)).draft
     context = benchmark(
         assemble, draft, [QUESTION], LIMITS, count=COUNTER.of, count_text=COUNTER.of_text, tokenizer=COUNTER.name
     )
-    assert {"facts", "narrative", "window", "current"} == set(context.report.parts)
+    assert {"facts", "window", "current"} == set(context.report.parts)
 
 
 def test_digest(benchmark: BenchmarkFixture) -> None:

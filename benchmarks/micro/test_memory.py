@@ -10,7 +10,6 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from benchmarks.micro.session import BUDGET, COUNTER, QUESTION, SEGMENT, ledger, segment, summary
 from reactor_memory.features.facts.line_choice import choose, share_out
 from reactor_memory.features.facts.merge import fold, fold_into, refold
-from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models.block_lines import Form
@@ -50,10 +49,6 @@ def test_fold_into(benchmark: BenchmarkFixture) -> None:
 @pytest.mark.parametrize("form", ["full", "short", "brief"])
 def test_render_facts(benchmark: BenchmarkFixture, form: Form) -> None:
     assert benchmark(render_facts, summary().facts(), count=COUNTER.of_text, form=form)
-
-
-def test_render_narrative(benchmark: BenchmarkFixture) -> None:
-    assert benchmark(render_narrative, summary().narrative, count=COUNTER.of_text)
 
 
 def test_choose(benchmark: BenchmarkFixture) -> None:

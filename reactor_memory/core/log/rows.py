@@ -62,7 +62,8 @@ def key_of(session_id: str) -> dict[str, Any]:
 def session_from(row: Row) -> Session:
     session_id, group_id, owner_id, last_seq, path, created, updated, title, forked_from, forked_at, deleted = row
     is_number = type(last_seq) is type(created) is type(updated) is int
-    if not is_number or last_seq < 0 or not (forked_at is None or type(forked_at) is int):
+    is_text = type(session_id) is type(group_id) is str
+    if not (is_number and is_text) or last_seq < 0 or not (forked_at is None or type(forked_at) is int):
         raise StoreCorruptError(f"store: session {session_id!r} is damaged; restore a backup")
     return Session(
         session_id=session_id,

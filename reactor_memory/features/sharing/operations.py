@@ -175,7 +175,7 @@ def _listed(row: Row, user_id: str | None) -> Conversation:
         times = [each if isinstance(each, int) else 0 for each in row[_UPDATED_AT - 1 : _UPDATED_AT + 1]]
         session = Session(
             session_id=session_id,
-            group_id=group_id,
+            group_id=group_id if isinstance(group_id, str) else session_id,
             owner_id=owner_id if isinstance(owner_id, str) else None,
             last_seq=0,
             branch=root_branch(session_id),
