@@ -300,6 +300,16 @@ def _uncalled(begun_before: Sequence[Sequence[Message]]) -> list[Message]:
     return uncalled
 
 
+def uncalled_first(read: Sequence[Message], shown: Sequence[Message]) -> Sequence[Message]:
+    """What is shown of the messages that were read, the results first whose calls are not: where turns run at once, a
+    window may have begun while a call before it waited, and calls of another turn have the same ids.
+    """
+    there = {id(message) for message in shown}
+    pairs = (pair for pair in find_pairs(read) if id(read[pair.call]) not in there)
+    lost = {id(read[result]) for pair in pairs for result in pair.results} & there
+    return sorted(shown, key=lambda message: id(message) not in lost) if lost else shown
+
+
 def parted(runs: Iterable[Sequence[Message]]) -> set[int]:
     """The places in the log at which a window may not begin, since it would have only a part of one of these runs."""
     spans = [[message.seq or 0 for message in run] for run in runs]

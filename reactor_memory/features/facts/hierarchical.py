@@ -15,7 +15,7 @@ from reactor_memory.features.facts.window_room import messages_from, minimum_sta
 from reactor_memory.models import LARGEST, Session
 from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.ledger import Summary, SummaryHead
-from reactor_memory.models.turns import first_certain
+from reactor_memory.models.turns import first_certain, uncalled_first
 
 LEFT_OUT = "lines of memory were left out when the window last moved"
 
@@ -114,6 +114,8 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
     certain = (read[first_certain(read)].seq or 1) if read else start
     is_cut = certain > start and first_seq_of(read, start) != start
     window = messages_from(read, certain if is_cut else start)
+    if request.rows.steps:
+        window = uncalled_first(read, window)
     first = first_seq_of(window, start)
     hole = ((start, first - 1),) if is_cut else ()
     stale = tuple((begin, min(end, first - 1)) for begin, end in summary.stale_ranges if begin < first)
