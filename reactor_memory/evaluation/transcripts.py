@@ -138,22 +138,14 @@ def to_line(session_id: str, messages: Iterable[Message], probes: Iterable[Probe
 
 def to_record(message: Message) -> MessageRecord:
     """Everything that a message has, but for what the store sets."""
-    return MessageRecord(
-        role=message.role,
-        content=message.content,
-        at=None if message.created_at is None else _as_text(message.created_at),
-        tool_calls=tuple(
-            ToolCallRecord(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
-            for call in message.tool_calls
-        ),
-        tool_call_id=message.tool_call_id,
-        name=message.name,
-        parts=message.parts,
-        metadata=message.metadata,
-        visibility=cast("Visibility", sys.intern(message.visibility)),  # the very object of the default is left out
-        author_id=message.author_id,
-        given=message.given,
+    calls = tuple(
+        ToolCallRecord(id=call.id, name=call.name, arguments=call.arguments, metadata=call.metadata)
+        for call in message.tool_calls
     )
+    visibility = cast("Visibility", sys.intern(message.visibility))  # the very object of the default is left out
+    changed = {"tool_calls": calls, "visibility": visibility}
+    at = None if message.created_at is None else _as_text(message.created_at)
+    return MessageRecord(at=at, **(forms.kept_fields(message) | changed))
 
 
 def to_message(record: MessageRecord) -> Message:

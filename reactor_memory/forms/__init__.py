@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reactor_memory.lazy_names import names_of
 
 if TYPE_CHECKING:
+    from reactor_memory.forms.kept_messages import kept_fields as kept_fields
     from reactor_memory.forms.kept_messages import record_of as record_of
     from reactor_memory.forms.losses import not_shown as not_shown
     from reactor_memory.forms.provider_messages import checked_given as checked_given
@@ -27,6 +28,7 @@ _HOME = {
     "not_shown": "losses",
     "no_message": "provider_messages",
     "read": "provider_messages",
+    "kept_fields": "kept_messages",
     "record_of": "kept_messages",
     "said_by_model": "sdk_values",
     "to_anthropic": "requests",

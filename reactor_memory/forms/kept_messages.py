@@ -13,12 +13,17 @@ from reactor_memory.forms.storable import sendable
 from reactor_memory.models import Given, JsonObject, Message
 
 _SET_BY_THE_STORE = ("seq", "message_id", "token_count", "tokenizer", "created_at")
+_KEPT = tuple(name for name in Message.__struct_fields__ if name not in _SET_BY_THE_STORE)
+
+
+def kept_fields(message: Message) -> dict[str, Any]:
+    """What files and requests keep of a message: all but what the store sets, its time among it."""
+    return {name: getattr(message, name) for name in _KEPT}
 
 
 def record_of(message: Message) -> JsonObject:
     """The message as `forms.read` takes it, without what the store sets."""
-    fields = {name: getattr(message, name) for name in Message.__struct_fields__ if name not in _SET_BY_THE_STORE}
-    record = {name: sendable(value) for name, value in fields.items() if value not in (None, (), {})}
+    record = {name: sendable(value) for name, value in kept_fields(message).items() if value not in (None, (), {})}
     return record if message.created_at is None else {**record, "at": message.created_at}
 
 
