@@ -99,8 +99,9 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if known is None and _is_kept():
             with suppress(NotImplementedError):  # a checkpointer that is asked with await
                 known = _thread_in(_checkpointer().list(_latest(), limit=LATEST))
-        noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         scope = self._scope(runtime)
+        known = known or self._crossing.call(lambda: self._thread_with(state, scope))
+        noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         at = _loaded_at(runtime)
         self._crossing.call(lambda: self._follow({**state, **noted}, scope, begins=True, loaded_at=at))
         return noted
@@ -110,8 +111,9 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         if known is None and _is_kept():
             with suppress(NotImplementedError):
                 known = _thread_in([each async for each in _checkpointer().alist(_latest(), limit=LATEST)])
-        noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         scope = self._scope(runtime)
+        known = known or await self._crossing.acall(lambda: self._thread_with(state, scope))
+        noted = {"memory_saved_until": _saved_until(state), "memory_thread": known or _begun_by(state)}
         at = _loaded_at(runtime)
         await self._crossing.acall(lambda: self._follow({**state, **noted}, scope, begins=True, loaded_at=at))
         return noted
@@ -158,6 +160,11 @@ class ReactorMemoryMiddleware(AgentMiddleware[MemoryState, Any, Any]):
         return await self._crossing.acall(lambda: self._end(state, scope))
 
     # -- what they do -------------------------------------------------------------------------------------------
+
+    async def _thread_with(self, state: Any, scope: Scope) -> str | None:
+        """An agent that is a node of a graph keeps no name of its thread, and the first message may be gone."""
+        ids = {message.id for message in state["messages"] if message.id}
+        return await logs_of(self._memory).thread_with(self._memory, scope.session_id, scope.user_id, ids)
 
     async def _context(self, request: ModelRequest[Any], scope: Scope) -> list[BaseMessage]:
         """What the model sees: the log before the current turn, and the turn as the request has it."""

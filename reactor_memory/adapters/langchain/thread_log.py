@@ -7,7 +7,7 @@ holds with other words, and what followed them; the session goes on with what th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from time import monotonic
@@ -160,6 +160,10 @@ class ThreadLog:
             began_at = self._end if run.began_at is None else run.began_at
             since = [each.run for each in kept if each.seq > began_at and each.run not in ("", run.name)]
         return list(dict.fromkeys([*before, *since]))[-MOST_BESIDE:]
+
+    def has_any(self, ids: Container[str]) -> bool:
+        """Whether it is known that the session has one of these messages."""
+        return any(kept.id in ids for kept in self._kept or ())
 
     def first_seq(self, message: BaseMessage) -> int | None:
         """Where the session has a message."""
@@ -323,6 +327,20 @@ class ThreadLogs:
         while len(self._logs) > MOST_THREADS:
             del self._logs[next(iter(self._logs))]
         return log
+
+    async def thread_with(
+        self, memory: Memory, session_id: str, user_id: str | None, ids: Container[str]
+    ) -> str | None:
+        """The thread of which the session has one of these messages, the newest."""
+        for (session, _, user, thread), log in reversed(self._logs.items()):
+            if (session, user) == (session_id, user_id) and log.has_any(ids):
+                return thread
+        thread = None
+        with suppress(SessionNotFoundError):
+            async for message in memory.stream_messages(session_id, user_id=user_id):
+                if THREAD in message.metadata and kept_of(message).get("id") in ids:
+                    thread = str(message.metadata[THREAD])
+        return thread
 
     def is_inside(self, session_id: str, depth: str) -> bool:
         """Whether a graph is called by one that has a run in this session."""
