@@ -39,6 +39,9 @@ from reactor_memory.evaluation.transcripts import read_lines
 
 USER, REMEMBERED, PLAIN, APPENDED = "bench", "remembered", "plain", "appended"
 BUDGET, BATCH, CHARACTERS, CROWD = 4_000, 1_000, 200, 32
+RULINGS = (0, 1, 8, 200)
+"""Later system messages among the 400 messages of a session: the newest stands, the others are superseded."""
+
 CROWD_CALLS = 6
 """Turns of each session in a block of 32 sessions."""
 
@@ -81,8 +84,18 @@ async def fill(file: Path, messages: int) -> None:
         for number in range(CROWD):
             await save_all(memory, f"crowd-{number}", plain[:300])
             await save_all(memory, f"bare-{number}", plain[:300])
+        for rulings in RULINGS:
+            await save_all(memory, f"ruled-{rulings}", list(ruled(plain[:400], rulings)))
         await save_all(memory, APPENDED, plain[:300])
         await save_all(memory, f"bare-{APPENDED}", plain[:300])
+
+
+def ruled(messages: Sequence[Message], rulings: int) -> Iterator[Message]:
+    every = len(messages) // max(1, rulings)
+    for number, message in enumerate(messages):
+        yield message
+        if rulings and number % every == every - 1:
+            yield Message.system(f"From now on answer in {number} words.")
 
 
 async def save_all(memory: Memory, session: str, messages: Sequence[Message]) -> None:
@@ -97,7 +110,7 @@ async def save_all(memory: Memory, session: str, messages: Sequence[Message]) ->
 async def opened_works(file: Path) -> AsyncGenerator[list[Work]]:
     async with AsyncExitStack() as stack:
         opened: list[Work] = []
-        for part in (loads, memory_loads, turns, appends, crowds, peers):
+        for part in (loads, instructed_loads, memory_loads, turns, appends, crowds, peers):
             opened += await stack.enter_async_context(asynccontextmanager(part)(file))
         yield opened
 
@@ -124,6 +137,14 @@ async def loads(file: Path) -> AsyncGenerator[list[Work]]:
             Work("load 20", "ours, on the thread", load(threaded), 60),
             Work("load 20", "bare", three_ways, 60),
             Work("load 20", "closure", lambda: reference_sqlite.run(bare, reference_sqlite.last, PLAIN, 20), 60),
+        ]
+
+
+async def instructed_loads(file: Path) -> AsyncGenerator[list[Work]]:
+    async with open_memory(settings(file, **NEWEST)) as memory:
+        yield [
+            Work("instructions", f"{each} later ones", partial(memory.load_history, f"ruled-{each}", user_id=USER), 60)
+            for each in RULINGS
         ]
 
 
