@@ -123,6 +123,7 @@ def _needs_joiner(neighbour: str) -> bool:
     return neighbour > "\x7f" and not neighbour.isspace() and unicodedata.category(neighbour)[0] in "LMS"
 
 
+@memo(maxsize=8192)
 def unforged(line: str) -> str:
     """`line`, changed if it begins with what could be taken for the name of a role or a block, or for a block's end."""
     start = next((place for place, char in enumerate(line) if any(map(str.isalnum, skeleton(char)))), len(line))

@@ -10,6 +10,8 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
+from operator import mul
 from typing import NamedTuple
 
 AGAIN = 0.4
@@ -40,37 +42,56 @@ def told_values(candidates: Sequence[Candidate]) -> list[float]:
     """For each candidate its value at the time when it is told: the best first, each worth no more than the one
     before.
     """
-    rare = _rareness(candidates)
-    told: Counter[str] = Counter()
-    picked: Counter[int] = Counter()
+    telling = _Telling(candidates)
     values = [0.0] * len(candidates)
-    heap = [(-_value(each, rare, told, picked), place) for place, each in enumerate(candidates)]
+    heap = [(-telling.value(place), place) for place in range(len(candidates))]
     heapq.heapify(heap)
     most = math.inf
     while heap:
         known, place = heap[0]
-        each = candidates[place]
-        value = _value(each, rare, told, picked)
+        value = telling.value(place)
         if value < -known * 0.999:
             heapq.heapreplace(heap, (-value, place))
             continue
         heapq.heappop(heap)
         values[place] = most = min(most, value)
-        told.update(each.terms.keys())
-        picked[each.source] += 1
+        telling.tell(place)
     return values
+
+
+class _Telling:
+    """What was told so far. Terms are numbers here, and what each is worth once more stands in a list for each `again`:
+    each line is valued some five times.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        rare = _rareness(candidates)
+        number = {term: place for place, term in enumerate(rare)}
+        self._candidates = candidates
+        self._terms = [[number[term] for term in each.terms] for each in candidates]
+        self._worths = [[worth * rare[term] for term, worth in each.terms.items()] for each in candidates]
+        self._times = [0] * len(rare)
+        self._left = {each.again: [1.0] * len(rare) for each in candidates}
+        self._picked: Counter[int] = Counter()
+
+    def value(self, place: int) -> float:
+        each = self._candidates[place]
+        left = self._left[each.again]
+        said = sum(map(mul, self._worths[place], [left[term] for term in self._terms[place]]))
+        return each.weight * BREADTH ** self._picked[each.source] * said**each.power / (each.tokens + LINE_COST)
+
+    def tell(self, place: int) -> None:
+        self._picked[self._candidates[place].source] += 1
+        for term in self._terms[place]:
+            self._times[term] += 1
+            for again, left in self._left.items():
+                if left[term] > LEAST_AGAIN:
+                    left[term] = max(LEAST_AGAIN, again ** self._times[term])
 
 
 def _rareness(candidates: Sequence[Candidate]) -> Mapping[str, float]:
     """How rare each term is among the lines, from 0 to 1."""
-    count = Counter(term for each in candidates for term in each.terms)
+    count = Counter(chain.from_iterable(each.terms for each in candidates))
     most = math.log(1 + len(candidates))
-    return {term: math.log(1 + len(candidates) / times) / most for term, times in count.items()} if most else {}
-
-
-def _value(each: Candidate, rare: Mapping[str, float], told: Counter[str], picked: Counter[int]) -> float:
-    said = 0.0
-    for term, worth in each.terms.items():
-        times = told[term]
-        said += worth * rare.get(term, 1.0) * (max(LEAST_AGAIN, each.again**times) if times else 1.0)
-    return each.weight * BREADTH ** picked[each.source] * said**each.power / (each.tokens + LINE_COST)
+    by_times = {times: math.log(1 + len(candidates) / times) / most for times in set(count.values())}
+    return {term: by_times[times] for term, times in count.items()}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -34,6 +34,9 @@ of what they are worth elsewhere.
 
 FOLLOWS = 4
 """Messages after which short words still follow a statement of the same speaker."""
+
+REMEMBERED = 8
+"""How many of the newest statements with a word are looked at for one that is made again."""
 
 MANY_WORDS = 5
 """Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
@@ -86,17 +89,20 @@ def _after_answer(each: Linked[Made], turns: Sequence[tuple[int, int]]) -> Linke
 
 
 def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[Said]]:
-    times = Counter(_letters(each) for each in said)
-    last = {_letters(each): place for place, each in enumerate(said)}
-    first = {_letters(each): place for place, each in reversed(list(enumerate(said)))}
-    replaced = _replaced(said)
+    letters = [_letters(each) for each in said]
+    times = Counter(letters)
+    last = {words: place for place, words in enumerate(letters)}
+    first = {words: place for place, words in reversed(list(enumerate(letters)))}
+    shapes = Counter(map(_shape, said))
+    replaced = _replaced(said, shapes)
+    followers = _followers(said)
     restated = read_backs(said, made)
     agreed, answers = agreements(restated)
     open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
     questions = {**open_questions, **answers}
-    glued = _follow_ups(said, times, questions)
+    glued = _follow_ups(said, letters, times, shapes, questions)
     rests = {id(each.said): each.rest for each in restated if each.rest}
-    asked = _answered(said, questions)
+    asked = _answered(said, followers, questions)
     told = (each for each in asked.values() if id(each) not in glued)
     repeated = (each for place, each in questions.items() if place not in glued)
     questions = {**questions, **asked}
@@ -106,8 +112,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     hidden = {id(other) for others in elsewhere for other in others}
     called = [each.seq for each in made]
     settled = {each.seq for each in said if each.is_users and (takes_back(each.fact.value) or _corrects(each))}
-    for place, each in enumerate(said):
-        words = _letters(each)
+    for place, (each, words) in enumerate(zip(said, letters, strict=True)):
         is_often = times[words] >= OFTEN
         is_repeated = place != (first if is_often and each.is_users else last)[words] and id(each) not in answers
         if id(each) in hidden or is_repeated:
@@ -116,7 +121,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
         says_more = id(each) in questions or id(each) in agreed.weights or id(each) in agreed.agreed
         if not says_more and (is_polite or _is_nod(each, called, settled)):
             continue
-        weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, said, place))
+        weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, followers[place]))
         if is_often or is_polite or id(each) in series:
             weight *= BOILERPLATE
         if id(each) in replaced:
@@ -144,14 +149,24 @@ def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
     return is_short(each) and asked not in settled and not _within(asked, each.seq, called)
 
 
-def _weight(each: Said, said: Sequence[Said], place: int) -> float:
+def _weight(each: Said, after: Said | None) -> float:
     stance = {"own": 1.0, "cut": 1.0, "asked": ASKED, "pasted": PASTED}[each.stance]
     if each.fact.salience == KEPT_SALIENCE:
         return KEPT * stance
     if each.is_users:
         return USER * stance
-    after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
     return (CLOSING if after is None or after.is_users else MODEL) * stance
+
+
+def _followers(said: Sequence[Said]) -> Sequence[Said | None]:
+    """For each statement the first one of a later message."""
+    found: list[Said | None] = []
+    after: Said | None = None
+    for place in range(len(said) - 1, -1, -1):
+        if place + 1 < len(said) and said[place + 1].seq > said[place].seq:
+            after = said[place + 1]
+        found.append(after)
+    return found[::-1]
 
 
 def _letters(each: Said) -> str:
@@ -186,41 +201,48 @@ def _echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> Iter
             yield from (other for other in said if each.seq < other.seq < ends[0] and not other.is_users)
 
 
-def _answered(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping[int, Said]:
+def _answered(
+    said: Sequence[Said], followers: Sequence[Said | None], answers: Mapping[int, Said]
+) -> Mapping[int, Said]:
     """What the model says last in a turn, with the question of the user that began it. Each question has one answer.
     Not all that was said need be known, so the statement itself names the message that it replies to.
     """
     found: dict[int, Said] = {}
     question: Said | None = None
-    for place, each in enumerate(said):
+    for each, after in zip(said, followers, strict=True):
         if each.is_users:
             question = each if id(each) not in answers and asks(each.fact.value) else None
-        elif question is not None and replies_to(each.fact.key) == question.seq and each.stance in ("own", "cut"):
-            after = next((other for other in said[place + 1 :] if other.seq > each.seq), None)
-            if after is None or after.is_users:
-                found[id(each)] = question
-                question = None
+        elif question is not None and (after is None or after.is_users) and _replies(each, question):
+            found[id(each)] = question
+            question = None
     return found
 
 
+def _replies(each: Said, question: Said) -> bool:
+    return replies_to(each.fact.key) == question.seq and each.stance in ("own", "cut")
+
+
 def _follow_ups(
-    said: Sequence[Said], times: Counter[str], answered: Mapping[int, Said]
+    said: Sequence[Said],
+    letters: Sequence[str],
+    times: Mapping[str, int],
+    shapes: Mapping[str, int],
+    answered: Mapping[int, Said],
 ) -> Mapping[int, tuple[Said, ...]]:
     """Statements of users with the short ones of the same user that follow: they correct or take back what was said,
     and say nothing alone. What is one of a series corrects nothing.
     """
-    series = Counter(map(_shape, said))
     found: dict[int, tuple[Said, ...]] = {}
     newest: dict[str, Said] = {}
-    for each in said:
+    for each, words in zip(said, letters, strict=True):
         if not each.is_users or each.stance == "pasted":
             continue
         before = newest.get(each.name)
-        says_nothing = times[_letters(each)] >= OFTEN or is_courtesy(each.fact.value)
+        says_nothing = times[words] >= OFTEN or is_courtesy(each.fact.value)
         if says_nothing and not takes_back(each.fact.value):
             continue
         is_bare = each.stance == "own" and id(each) not in answered and _is_bare(each, before)
-        is_follow_up = is_bare and series[_shape(each)] < OFTEN
+        is_follow_up = is_bare and shapes[_shape(each)] < OFTEN
         if before and is_follow_up and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
@@ -259,31 +281,41 @@ def _measures(text: str) -> Mapping[str, frozenset[str]]:
     return {unit: frozenset(numbers) for unit, numbers in found.items()}
 
 
-def _replaced(said: Sequence[Said]) -> frozenset[int]:
+def _replaced(said: Sequence[Said], shapes: Mapping[str, int]) -> frozenset[int]:
     """Statements that the same speaker made again later in about the same words with other numbers. Many that differ
-    in nothing but their numbers are a series.
+    in nothing but their numbers (`shapes`: how many there are of each) are a series.
     """
     found: set[int] = set()
-    about: defaultdict[tuple[str, str], list[Said]] = defaultdict(list)
-    series = Counter(_shape(each) for each in said)
+    about: defaultdict[tuple[str, str], deque[Said]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
     for each in said:
-        if each.stance != "own" or series[_shape(each)] >= OFTEN:
+        if each.stance != "own" or shapes[_shape(each)] >= OFTEN:
             continue
         words, numbers = _words_and_numbers(each.fact.value)
-        older = {id(o): o for word in words for o in about[each.name, word][-8:]}
-        for other in older.values():
-            known, were = _words_and_numbers(other.fact.value)
-            lacks = len(known - words)
-            is_same = len(words & known) >= 2 and (not lacks or (lacks == 1 and len(known) >= MANY_WORDS))
-            if numbers and were and numbers != were and is_same:
-                found.add(id(other))
-        for word in words:
-            about[each.name, word].append(each)
+        told = [about[each.name, word] for word in words]
+        if numbers:
+            older = {id(other): other for others in told for other in others}
+            found.update(at for at, other in older.items() if _is_other_number(words, numbers, other))
+        for others in told:
+            others.append(each)
     return frozenset(found)
 
 
+def _is_other_number(words: frozenset[str], numbers: frozenset[str], older: Said) -> bool:
+    """Whether an older statement has about the same words, and other numbers."""
+    known, were = _words_and_numbers(older.fact.value)
+    if not were or numbers == were or len(words & known) < 2:
+        return False
+    lacks = len(known - words)
+    return not lacks or (lacks == 1 and len(known) >= MANY_WORDS)
+
+
 def _shape(each: Said) -> str:
-    return each.name + "".join(filter(str.isalpha, each.fact.value))
+    return each.name + _alphabetic(each.fact.value)
+
+
+@memo(maxsize=8192)
+def _alphabetic(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
 
 
 @memo(maxsize=8192)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.quoting.record_keys import (
     MODEL,
@@ -17,6 +17,7 @@ from reactor_memory.features.facts.quoting.record_keys import (
     name_and_seq,
 )
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import said_on
 
 MIXED = 0.3
@@ -74,8 +75,13 @@ def statements_of(facts: Iterable[Fact]) -> list[Said]:
 
 
 def _said(fact: Fact) -> Said:
-    _, stance, *_ = fact.key.split(".")
-    return Said(fact, name_and_seq(fact.anchor)[0], stance, said_on(fact.key))  # pyright: ignore[reportArgumentType]
+    return Said(fact, *_speaker_stance_and_day(fact.anchor, fact.key))
+
+
+@memo(maxsize=8192)
+def _speaker_stance_and_day(anchor: str, key: str) -> tuple[str, Stance, date | None]:
+    _, stance, *_ = key.split(".")
+    return name_and_seq(anchor)[0], cast(Stance, stance), said_on(key)
 
 
 def calls_of(facts: Iterable[Fact]) -> list[Made]:
@@ -116,7 +122,12 @@ def _roles(made: Sequence[Made]) -> Mapping[str, CallRole]:
 
 def label_of(fact: Fact) -> str:
     """What an argument or a field is called; empty if the name says nothing or cannot be read."""
-    parts = fact.key.split(".")[2:]
+    return _label_in(fact.key)
+
+
+@memo(maxsize=4096)
+def _label_in(key: str) -> str:
+    parts = key.split(".")[2:]
     names = [part for part in parts if not part.isdigit()]
     last = names[-1] if names else ""
     return "" if last in ("", "text", NO_ARGUMENT) or _is_hash(last) else last

@@ -18,7 +18,7 @@ from reactor_memory.features.facts.quoting.language_packs import days_meant, tak
 from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.links import linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
-from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE
+from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, Stance
 from reactor_memory.features.facts.quoting.series import others_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.block_lines import BlockLine
@@ -163,9 +163,14 @@ def _speaker(said: Said, *, has_names: bool) -> str:
 
 
 def _quoted(said: Said) -> str:
-    text = plain_quotation(said.fact.value)
-    mark = " …" if said.stance == "cut" else ""
-    days = days_meant(said.fact.value, said.day) if said.day and said.stance != "pasted" else ()
+    return _quotation(said.fact.value, said.stance, said.day)
+
+
+@memo(maxsize=8192)
+def _quotation(value: str, stance: Stance, day: date | None) -> str:
+    text = plain_quotation(value)
+    mark = " …" if stance == "cut" else ""
+    days = days_meant(value, day) if day and stance != "pasted" else ()
     return f'"{text}{mark}"{" (" * bool(days)}{", ".join(days)}{")" * bool(days)}'
 
 

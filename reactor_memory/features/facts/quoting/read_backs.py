@@ -86,10 +86,11 @@ def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]
         known: dict[str, int] = {}
         of_users: set[str] = set()
         for place in range(max(0, start - 2 * NEAR), start):
-            if seq - said[place].seq <= NEAR:
-                again = terms[place] & told
-                known.update({term: said[place].seq for term in again if term not in known})
-                of_users |= again if said[place].is_users else set()
+            if seq - said[place].seq <= NEAR and (again := terms[place] & told):
+                for term in again:
+                    known.setdefault(term, said[place].seq)
+                if said[place].is_users:
+                    of_users |= again
         after = said[end] if end < len(said) else None
         answer = after if after is not None and after.is_users and after.seq <= seq + 2 else None
         is_reply = start > 0 and said[start - 1].is_users and asks(said[start - 1].fact.value)

@@ -12,6 +12,7 @@ import re
 from typing import Literal, TypeAlias, get_args
 
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.caches import memo
 
 Stance: TypeAlias = Literal["own", "asked", "pasted", "cut"]
 """Whose words: of the speaker, a question, somebody else's that were pasted. ``cut``: own, and only a beginning."""
@@ -36,7 +37,12 @@ _NUMBER = re.compile(r"(\d+)(?:\.\d+)?")
 
 def is_quoting(fact: Fact) -> bool:
     """Whether the reader that quotes made the fact."""
-    return _KEY.match(fact.key) is not None and name_and_seq(fact.anchor)[1] > 0
+    return _is_quoting(fact.anchor, fact.key)
+
+
+@memo(maxsize=16_384)
+def _is_quoting(anchor: str, key: str) -> bool:
+    return _KEY.match(key) is not None and name_and_seq(anchor)[1] > 0
 
 
 def is_call(fact: Fact) -> bool:

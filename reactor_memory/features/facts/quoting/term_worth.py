@@ -26,14 +26,21 @@ def weighed_terms(text: str) -> Mapping[str, float]:
     text = text[:MAX_CHARACTERS]
     normal = normal_form(text)
     language = language_of(normal)
-    function = function_words(language or "en")
     found: dict[str, float] = {}
     for token in TOKEN.findall(normal):
-        folded = token.casefold()
-        worth = FUNCTION if folded in function else _worth(folded)
-        for term in terms(token, language or "en"):
-            found[term] = max(found.get(term, 0.0), worth if len(term) > 1 or worth == FUNCTION else 0.3 * worth)
+        for term, worth in _weighed(token, language or "en"):
+            if worth > found.get(term, 0.0):
+                found[term] = worth
     return found
+
+
+@memo(maxsize=32_768)
+def _weighed(token: str, language: str) -> tuple[tuple[str, float], ...]:
+    """The terms of a word of a text, each with its worth."""
+    folded = token.casefold()
+    worth = FUNCTION if folded in function_words(language) else _worth(folded)
+    alone = worth if worth == FUNCTION else 0.3 * worth
+    return tuple((term, worth if len(term) > 1 else alone) for term in terms(token, language))
 
 
 def _worth(word: str) -> float:
