@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
+from reactor_memory.text.caches import memo
+
 Shape: TypeAlias = Literal["flag", "date", "time", "number", "text"]
 
 _FLAG = re.compile(r"(?:true|false|yes|no|on|off|none|[^\W\d_]{1,3})", re.IGNORECASE)
@@ -106,9 +108,10 @@ def labels(parts: Sequence[Part], *, title: str = "") -> list[str]:
 
 def short_label(key: str) -> str:
     """A label for a part that stands alone."""
-    return next(_candidates(key), key)
+    return next(iter(_candidates(key)), key)
 
 
+@memo(maxsize=8192)
 def shape_of(value: str) -> Shape:
     """What a value looks like; a word of up to three letters passes for a flag."""
     if _FLAG.fullmatch(value):
@@ -175,13 +178,18 @@ def _label(part: Part, place: int, keys: Sequence[Sequence[str]]) -> str:
         return part.key  # one of the choices that the key names: ``hot_or_iced=Iced``
     others = [frozenset(words) for index, words in enumerate(keys) if index != place and words != keys[place]]
     for label in _candidates(part.key):
-        if not any(set(_all_words(label)) <= words for words in others):
+        if not any(words.issuperset(_all_words(label)) for words in others):
             return label
     return part.key
 
 
-def _candidates(key: str) -> Iterator[str]:
+@memo(maxsize=4096)
+def _candidates(key: str) -> tuple[str, ...]:
     """Labels for a key, the shortest first; the number of a part stays."""
+    return tuple(_candidates_for(key))
+
+
+def _candidates_for(key: str) -> Iterator[str]:
     number = _PART_NUMBER.search(key)
     stem, suffix = (key[: number.start()], number.group()) if number else (key, "")
     words = re.split(r"[._]", stem)
@@ -207,5 +215,6 @@ def _telling(words: Sequence[str]) -> list[str]:
     return [word for word in words if word and not word.isdigit() and word not in EMPTY_WORDS]
 
 
-def _all_words(key: str) -> list[str]:
-    return [word for word in re.split(r"[._]", key) if word]
+@memo(maxsize=4096)
+def _all_words(key: str) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[._]", key) if word)

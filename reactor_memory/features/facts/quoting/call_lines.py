@@ -18,6 +18,7 @@ from reactor_memory.features.facts.quoting.log_records import Made, Said, label_
 from reactor_memory.features.facts.quoting.record_keys import MODEL
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.borders import cut, cut_at_word
+from reactor_memory.text.caches import memo
 
 LONGEST = 400
 BRIEF = 60
@@ -362,7 +363,12 @@ def _dull_lines(calls: Iterable[Linked[Made]]) -> frozenset[str]:
 
 def _shape(made: Made, line: Fact) -> str:
     """A line of a result without its numbers, and what is written together with them."""
-    return made.tool + "".join(word for word in line.value.split() if not any(map(str.isdigit, word)))
+    return made.tool + _without_numbers(line.value)
+
+
+@memo(maxsize=8192)
+def _without_numbers(text: str) -> str:
+    return "".join(word for word in text.split() if not any(map(str.isdigit, word)))
 
 
 def _clamped(text: str) -> str:

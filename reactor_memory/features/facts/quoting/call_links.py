@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from reactor_memory.features.facts.quoting.linked_records import Change, Linked
-from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
+from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, letters_of
 from reactor_memory.models.ledger import KEPT_SALIENCE, Fact
 
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
@@ -124,7 +124,7 @@ def _same(each: Made) -> tuple[str, ...]:
     """What makes two calls one that was repeated: the arguments, and a result that says the same but for its numbers.
     Failures are alike.
     """
-    told = ("failed",) if each.failed else tuple("".join(filter(str.isalpha, fact.value)) for fact in each.lines)
+    told = ("failed",) if each.failed else tuple(letters_of(fact.value) for fact in each.lines)
     return (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given), *told)
 
 

@@ -20,6 +20,9 @@ AGAIN = 0.4
 LEAST_AGAIN = 0.1
 """and never less than this."""
 
+MOST_STEPS = 64
+"""After so many times it is worth no less, however slowly its worth shrinks."""
+
 BREADTH = 0.85
 """Each further line of a message is worth so much of the one before."""
 
@@ -72,21 +75,29 @@ class _Telling:
         self._worths = [[worth * rare[term] for term, worth in each.terms.items()] for each in candidates]
         self._times = [0] * len(rare)
         self._left = {each.again: [1.0] * len(rare) for each in candidates}
+        self._steps = [(left, _steps_down(again)) for again, left in self._left.items()]
         self._picked: Counter[int] = Counter()
 
     def value(self, place: int) -> float:
         each = self._candidates[place]
-        left = self._left[each.again]
-        said = sum(map(mul, self._worths[place], [left[term] for term in self._terms[place]]))
+        said = sum(map(mul, self._worths[place], map(self._left[each.again].__getitem__, self._terms[place])))
         return each.weight * BREADTH ** self._picked[each.source] * said**each.power / (each.tokens + LINE_COST)
 
     def tell(self, place: int) -> None:
         self._picked[self._candidates[place].source] += 1
         for term in self._terms[place]:
-            self._times[term] += 1
-            for again, left in self._left.items():
-                if left[term] > LEAST_AGAIN:
-                    left[term] = max(LEAST_AGAIN, again ** self._times[term])
+            times = self._times[term] = self._times[term] + 1
+            for left, steps in self._steps:
+                if times < len(steps):
+                    left[term] = steps[times]
+
+
+def _steps_down(again: float) -> Sequence[float]:
+    """What a term is worth that was told not at all, once, twice, until it is worth no less the next time."""
+    steps = [1.0]
+    while steps[-1] > LEAST_AGAIN and len(steps) <= MOST_STEPS:
+        steps.append(max(LEAST_AGAIN, again ** len(steps)))
+    return steps
 
 
 def _rareness(candidates: Sequence[Candidate]) -> Mapping[str, float]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from reactor_memory.features.facts.quoting.call_links import KEPT, linked_calls
 from reactor_memory.features.facts.quoting.language_packs import begins_to_correct, is_courtesy, takes_back
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
-from reactor_memory.features.facts.quoting.log_records import Made, Said
+from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
 from reactor_memory.features.facts.quoting.record_keys import replies_to
 from reactor_memory.features.facts.quoting.series import told_in_series
@@ -286,12 +286,12 @@ def _replaced(said: Sequence[Said], shapes: Mapping[str, int]) -> frozenset[int]
     in nothing but their numbers (`shapes`: how many there are of each) are a series.
     """
     found: set[int] = set()
-    about: defaultdict[tuple[str, str], deque[Said]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
-    for each in said:
-        if each.stance != "own" or shapes[_shape(each)] >= OFTEN:
-            continue
-        words, numbers = _words_and_numbers(each.fact.value)
-        told = [about[each.name, word] for word in words]
+    alone = [each for each in said if each.stance == "own" and shapes[_shape(each)] < OFTEN]
+    read = [(each, *_words_and_numbers(each.fact.value)) for each in alone]
+    looked_up = {(each.name, word) for each, words, numbers in read if numbers for word in words}
+    about: dict[tuple[str, str], deque[Said]] = {key: deque(maxlen=REMEMBERED) for key in looked_up}
+    for each, words, numbers in read:
+        told = [about[key] for word in words if (key := (each.name, word)) in about]
         if numbers:
             older = {id(other): other for others in told for other in others}
             found.update(at for at, other in older.items() if _is_other_number(words, numbers, other))
@@ -310,12 +310,7 @@ def _is_other_number(words: frozenset[str], numbers: frozenset[str], older: Said
 
 
 def _shape(each: Said) -> str:
-    return each.name + _alphabetic(each.fact.value)
-
-
-@memo(maxsize=8192)
-def _alphabetic(text: str) -> str:
-    return "".join(filter(str.isalpha, text))
+    return each.name + letters_of(each.fact.value)
 
 
 @memo(maxsize=8192)

@@ -31,14 +31,8 @@ class Said(NamedTuple):
     name: str
     stance: Stance
     day: date | None
-
-    @property
-    def seq(self) -> int:
-        return self.fact.source_seq
-
-    @property
-    def is_users(self) -> bool:
-        return self.fact.said_by in ("user", "system")
+    seq: int
+    is_users: bool
 
     @property
     def is_named(self) -> bool:
@@ -75,7 +69,8 @@ def statements_of(facts: Iterable[Fact]) -> list[Said]:
 
 
 def _said(fact: Fact) -> Said:
-    return Said(fact, *_speaker_stance_and_day(fact.anchor, fact.key))
+    name, stance, day = _speaker_stance_and_day(fact.anchor, fact.key)
+    return Said(fact, name, stance, day, fact.source_seq, fact.said_by in ("user", "system"))
 
 
 @memo(maxsize=8192)
@@ -131,6 +126,12 @@ def _label_in(key: str) -> str:
     names = [part for part in parts if not part.isdigit()]
     last = names[-1] if names else ""
     return "" if last in ("", "text", NO_ARGUMENT) or _is_hash(last) else last
+
+
+@memo(maxsize=8192)
+def letters_of(text: str) -> str:
+    """A text without its numbers, signs and spaces: what is one of a series has the same."""
+    return "".join(filter(str.isalpha, text))
 
 
 def _is_hash(name: str) -> bool:

@@ -62,6 +62,7 @@ _MAIL = re.compile(
 """The head of a mail: lines with names, one of them the sender. All behind it was pasted."""
 
 _LEADS_IN = re.compile(r"[:：]\s*$")
+_NO_SIGNS = {place: None for place in range(128) if chr(place).isalnum() or chr(place).isspace()}
 _NAMELESS = {"user": USER, "system": NOTICE}
 _OPENERS, _CLOSERS = "“«「『„", "”»」』“"
 
@@ -171,8 +172,16 @@ def _quote_that_goes_on(line: str, last: Mapping[str, int], end: int) -> str:
 
 def _is_code(line: str) -> bool:
     bare = line.strip()
-    signs = sum(not (c.isalnum() or c.isspace() or unicodedata.category(c)[0] == "M") for c in bare)
-    return _PASTED_LINE.match(bare) is not None or (len(bare) > SHORTEST_CLAUSE and signs > CODE_SHARE * len(bare))
+    return _PASTED_LINE.match(bare) is not None or (
+        len(bare) > SHORTEST_CLAUSE and _signs(bare) > CODE_SHARE * len(bare)
+    )
+
+
+def _signs(text: str) -> int:
+    """How many characters are neither letters, digits, marks nor spaces."""
+    if text.isascii():
+        return len(text.translate(_NO_SIGNS))
+    return sum(not (c.isalnum() or c.isspace() or unicodedata.category(c)[0] == "M") for c in text)
 
 
 def _pieces(line: str, begin: int) -> Iterator[_Clause]:
