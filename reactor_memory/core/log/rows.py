@@ -135,16 +135,34 @@ def _message_from(row: Row) -> Message:
     )
 
 
-_ROW = tuple[
-    int, str | None, Role, Visibility, str | None, str, str | None, str | None, str | None, str | None, str | None,
-    int | None, str | None, int | None,
-]  # fmt: skip
+
+
+class _Checked(msgspec.Struct, array_like=True):
+    """The columns of a message. msgspec keeps how to check a struct, and finds out anew how to check a tuple."""
+
+    seq: int
+    message_id: str | None
+    role: Role
+    visibility: Visibility
+    author_id: str | None
+    content: str
+    parts: str | None
+    tool_calls: str | None
+    tool_call_id: str | None
+    name: str | None
+    metadata: str | None
+    token_count: int | None
+    tokenizer: str | None
+    created_at: int | None
+
+
 _TEXT = {str}
 
 
 def message_from(row: Row) -> Message:
     """Raises what msgspec raises for a column that holds what this library never writes there."""
-    return _message_from(msgspec.convert(tuple(row), _ROW))
+    msgspec.convert(tuple(row), _Checked)
+    return _message_from(row)
 
 
 def messages_from(rows: Sequence[Row]) -> list[Message]:
