@@ -351,11 +351,13 @@ class Worker:
 
     async def _steps(self, lease: Lease, work: Work) -> None:
         reached: int | None = await self.kind.reached(lease.session_id)
+        is_new = True
         while reached is not None:
             work.reached = reached
             work.tell()
-            if self._closing or not await self._renewed(lease):
+            if self._closing or not (is_new or await self._renewed(lease)):
                 raise LeaseLostError
+            is_new = False
             reached = await self.kind.step(lease)
             work.steps += reached is not None
 

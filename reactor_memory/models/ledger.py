@@ -6,6 +6,7 @@ Immutable values, as those of `reactor_memory.models`.
 from __future__ import annotations
 
 import zlib
+from functools import cached_property
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
@@ -200,7 +201,7 @@ class SummaryHead(Value, frozen=True, kw_only=True):
     updated_at: int = 0
 
 
-class Summary(SummaryHead, frozen=True, kw_only=True):
+class Summary(SummaryHead, frozen=True, kw_only=True, dict=True):
     """The current fold of the segments of a branch.
 
     `facts_json` is the working set of facts as JSON; `facts()` decodes it, which a load does only at evictions.
@@ -217,7 +218,11 @@ class Summary(SummaryHead, frozen=True, kw_only=True):
         return SummaryHead(**{name: getattr(self, name) for name in SummaryHead.__struct_fields__})
 
     def facts(self) -> tuple[Fact, ...]:
-        """Raises `StoreCorruptError`, as `spare` does."""
+        """Raises `StoreCorruptError`, as `spare` does. Decoded once."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> tuple[Fact, ...]:
         return _facts_of(self.facts_json)
 
     def spare(self) -> tuple[Fact, ...]:

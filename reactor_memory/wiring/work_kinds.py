@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.background.engine import WorkEngine
+from reactor_memory.background.growth_hints import GrowthHints
 from reactor_memory.background.kinds import Kind
 from reactor_memory.background.worker import WorkOptions
 from reactor_memory.database.database import Database
@@ -71,12 +72,9 @@ def work_kinds(
             from reactor_memory.features.facts.mending import mended
 
             summarize = mended(summarize, messages=messages, database=database, clock=clock)
-        yield usual(
-            name=SUMMARIZE,
-            step=summarize,
-            reached=covered_in(summaries),
-            wants=lambda _, last_seq: last_seq > trigger,
-        )
+        every = settings.summary.segment_message_count if settings.summary.mode == "ledger" else 1
+        hints = GrowthHints(summarize, covered_in(summaries), trigger=trigger, every=every)
+        yield usual(name=SUMMARIZE, step=hints.step, reached=hints.reached, wants=hints.wants, forget=hints.forget)
     if grows_tiers(settings):
         from reactor_memory.features.tiers.background import TIERS, TierWork
 

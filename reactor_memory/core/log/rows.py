@@ -135,8 +135,6 @@ def _message_from(row: Row) -> Message:
     )
 
 
-
-
 class _Checked(msgspec.Struct, array_like=True):
     """The columns of a message. msgspec keeps how to check a struct, and finds out anew how to check a tuple."""
 

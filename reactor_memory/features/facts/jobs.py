@@ -145,10 +145,13 @@ class LedgerJob:
             written = await anyio.to_thread.run_sync(self._fold.with_lines, summary)
             if written.lines_json:
                 return await self._put(lease, summary.head, written)
+        self._note_whole(lease.session_id, summary)
+        return None
+
+    def _note_whole(self, session_id: str, summary: SummaryHead) -> None:
         if len(self._whole) >= MOST_WHOLE:
             self._whole.clear()
-        self._whole[lease.session_id] = (summary.epoch, summary.version)
-        return None
+        self._whole[session_id] = (summary.epoch, summary.version)
 
     async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Sequence[Message]]]:
         """The messages of the next due segments; none if no segment is due."""
@@ -170,16 +173,27 @@ class LedgerJob:
         before = check_whole(await self._summaries.get_summary(session.session_id) or Summary())
         sealed, fault = await self._sealed(lease, session, before, due)
         # what was said of the session during the extraction must not make it vain
-        now = await self._summaries.get_summary(session.session_id) or Summary()
+        now = await self._newest(session.session_id, before)
         folded = await self._folded(session, now, sealed)
         end = sealed[-1].segment.end_seq
-        if session.last_seq - end < 2 * self._segment_message_count:
+        is_last = session.last_seq - end < 2 * self._segment_message_count
+        if is_last:
             folded = await anyio.to_thread.run_sync(self._fold.with_lines, folded)
-        covered = await self._record(lease, sealed, successor(now, folded, self._clock()))
+        summary = successor(now, folded, self._clock())
+        covered = await self._record(lease, sealed, summary)
+        if is_last:
+            self._note_whole(session.session_id, summary)
         await self._indexer.catch_up(lease)
         if fault is not None:
             raise fault
         return covered
+
+    async def _newest(self, session_id: str, before: Summary) -> Summary:
+        """The summary of a session, which is not read again where nobody wrote one since `before`."""
+        head = await self._summaries.get_summary_head(session_id) or SummaryHead()
+        if (head.version, head.epoch) == (before.version, before.epoch):
+            return before
+        return await self._summaries.get_summary(session_id) or Summary()
 
     async def _sealed(
         self, lease: Lease, session: Session, before: Summary, due: Sequence[Sequence[Message]]
@@ -220,7 +234,7 @@ class LedgerJob:
         What people corrected is folded whole: a correction may be newer than the messages of the segments. So is the
         first segment of a branch that inherits a posted summary.
         """
-        shown = [await self._visible(session, each) for each in sealed]
+        shown = await self._visible(session, sealed)
         posted = await self._amendments.read_posted(session.branch)
         if (posted and not summary.version) or await self._amendments.read_corrections(session.session_id):
             return await self._folded_whole(session, shown)
@@ -234,13 +248,16 @@ class LedgerJob:
         )
         return folded or await self._folded_whole(session, shown)
 
-    async def _visible(self, session: Session, sealed: SealedSegment) -> SealedSegment:
-        """The segment and its facts without what cleared messages state."""
+    async def _visible(self, session: Session, sealed: Sequence[SealedSegment]) -> Sequence[SealedSegment]:
+        """The segments and their facts without what cleared messages state."""
         cleared = (await self._amendments.read_archived(session.branch)).cleared
-        return SealedSegment(
-            segment=segment_without(sealed.segment, Withheld(cleared=cleared)),
-            facts=tuple(facts_without_cleared(sealed.facts, cleared)),
-        )
+        return [
+            SealedSegment(
+                segment=segment_without(each.segment, Withheld(cleared=cleared)),
+                facts=tuple(facts_without_cleared(each.facts, cleared)),
+            )
+            for each in sealed
+        ]
 
     async def _folded_whole(self, session: Session, sealed: Sequence[SealedSegment]) -> Summary:
         ledger = await self._ledger(session)
@@ -280,7 +297,7 @@ class LedgerJob:
             session.session_id, left, names, failures=lease.attempts, is_anew=is_anew
         )
         sealed = await anyio.to_thread.run_sync(self._segments, session.session_id, ranges, left, extracted)
-        shown = with_segments(ledger, [await self._visible(session, each) for each in sealed])
+        shown = with_segments(ledger, await self._visible(session, sealed))
         folded = await anyio.to_thread.run_sync(self._fold.whole, shown)
         return await self._record(lease, sealed, successor(summary, folded, self._clock()))
 
@@ -290,9 +307,9 @@ class LedgerJob:
         """
         outdated = await self._amendments.outdated_ranges(lease.session_id)
         waiting = () if outdated or not self._question else await self._amendments.waiting_ranges(lease.session_id)
-        summary = await self._summaries.get_summary_head(lease.session_id)
         asked = together(outdated, self._question) if outdated else asked_now(waiting, self._question)
-        if not asked or summary is None:
+        summary = await self._summaries.get_summary_head(lease.session_id) if asked else None
+        if summary is None:
             return None
         session, _ = await self._messages.read_background(lease.session_id, limit=1)
         ledger = await self._ledger(session)

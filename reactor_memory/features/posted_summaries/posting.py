@@ -77,7 +77,7 @@ class PostedSummaries:
         summary = summary_message(text, title, author_id, metadata)
         request = await self._request(session_id, user_id, summary, until_seq, title, idempotency_key)
         posted = await self._database.write(posted_summaries.post_summary, request, refold=self._refold)
-        self._background.messages_saved(session_id, posted.seq or 0)
+        self._background.request(session_id)
         return posted
 
     async def in_place(

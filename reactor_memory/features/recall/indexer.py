@@ -11,7 +11,7 @@ import anyio.to_thread
 from reactor_memory.core.log.branches import is_fork
 from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.features.redaction import redacted, unredacted
-from reactor_memory.models import Message, Session
+from reactor_memory.models import Message
 from reactor_memory.models.index_requests import IndexPart, Passage
 from reactor_memory.models.leases import Lease
 
@@ -51,8 +51,7 @@ class Indexer:
             return False
 
     async def _index_after(self, lease: Lease, until: int, covered_seq: int) -> bool:
-        session, _ = await self._messages.read_background(lease.session_id, limit=1)
-        after = until or await self._before_own(session)
+        after = until or await self._before_own(lease.session_id)
         indexed = False
         while after < covered_seq:
             _, read = await self._messages.read_background(lease.session_id, after=after, limit=MESSAGES_AT_A_TIME)
@@ -68,10 +67,11 @@ class Indexer:
             indexed, after = True, end
         return indexed
 
-    async def _before_own(self, session: Session) -> int:
+    async def _before_own(self, session_id: str) -> int:
         """The message before the first one that no ancestor of the session indexes: it inherits what they sealed."""
-        if not is_fork(session.session_id):
+        if not is_fork(session_id):
             return 0
+        session, _ = await self._messages.read_background(session_id, limit=1)
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         own = [each.start_seq for each in ledger.segments if each.conversation_id == session.session_id]
         return min(own, default=session.branch[-1].start_seq) - 1
