@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from reactor_memory.features.facts.quoting.log_records import Said
 from reactor_memory.features.facts.quoting.record_keys import replies_to
@@ -25,16 +26,11 @@ def told_in_series(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping
     """The last of many statements that differ in one word and have no numbers, with the others. What the model says
     is one if the word stands in what it replies to: then it says the same of everything.
     """
-    forms: defaultdict[tuple[str, ...], list[Said]] = defaultdict(list)
     users: defaultdict[int, str] = defaultdict(str)
     for each in said:
         if each.is_users:
             users[each.seq] += each.fact.value.casefold()
-        if each.stance != "pasted" and id(each) not in answers:
-            is_reply = not each.is_users and _is_joined(each.fact.value)
-            asked = users[replies_to(each.fact.key)]
-            for form in _forms_of_reply(each.fact.value, asked) if is_reply else _forms(each.fact.value):
-                forms[each.name, *form].append(each)
+    forms = _shared_forms([each for each in said if each.stance != "pasted" and id(each) not in answers], users)
     found: dict[int, tuple[Said, ...]] = {}
     taken: set[int] = set()
     for (_, *form), members in sorted(forms.items(), key=lambda item: -len(item[1])):
@@ -44,6 +40,34 @@ def told_in_series(said: Sequence[Said], answers: Mapping[int, Said]) -> Mapping
             taken.update(map(id, left))
             found[id(left[-1])] = tuple(left[:-1])
     return found
+
+
+def _shared_forms(said: Sequence[Said], users: Mapping[int, str]) -> Mapping[tuple[str, ...], list[Said]]:
+    """The statements of each speaker by their forms, where so many may have one. Nearly all forms are those of a single
+    statement, so they are counted first, by numbers that few others have.
+    """
+    told = [(each, *_forms_and_hashes(each.fact.value, _replied_to(each, users))) for each in said]
+    times = Counter(chain.from_iterable(hashes for *_, hashes in told))
+    often = {number for number, count in times.items() if count >= SERIES}
+    forms: defaultdict[tuple[str, ...], list[Said]] = defaultdict(list)
+    for each, of_text, hashes in told:
+        if not often.isdisjoint(hashes):
+            for form, number in zip(of_text, hashes, strict=True):
+                if number in often:
+                    forms[each.name, *form].append(each)
+    return forms
+
+
+def _replied_to(each: Said, users: Mapping[int, str]) -> str | None:
+    """The question that a reply in a script without spaces repeats a piece of."""
+    is_reply = not each.is_users and _is_joined(each.fact.value)
+    return users.get(replies_to(each.fact.key), "") if is_reply else None
+
+
+@memo(maxsize=8192)
+def _forms_and_hashes(text: str, asked: str | None) -> tuple[tuple[tuple[str, ...], ...], tuple[int, ...]]:
+    forms = _forms(text) if asked is None else tuple(_forms_of_reply(text, asked))
+    return forms, tuple(map(hash, forms))
 
 
 def _is_in_question(each: Said, form: Sequence[str], users: Mapping[int, str]) -> bool:
@@ -66,7 +90,6 @@ def _slot(each: Said, form: Sequence[str]) -> str:
     return word[:1] if _PARTICLED.match(word) else word
 
 
-@memo(maxsize=8192)
 def _forms(text: str) -> tuple[tuple[str, ...], ...]:
     """A text without one of its words, wherever it stands, for each word; none for very few words, and for numbers."""
     if any(map(str.isdigit, text)):

@@ -79,3 +79,8 @@ def test_numbers_and_few_words_are_no_series(said: str) -> None:
 def test_three_alike_are_no_series() -> None:
     told = lines(*(user(f"Please tell me something about {thing}.") for thing in THINGS[:3]))
     assert len(told) == 3
+
+
+def test_four_alike_are_one_line() -> None:
+    told = lines(*(user(f"Please tell me something about {thing}.") for thing in THINGS[:4]))
+    assert told == ['"Please tell me something about gongs." (also: "kites", "lanterns", "ferns")']
