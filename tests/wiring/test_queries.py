@@ -191,6 +191,12 @@ class TestParsing:
         assert chosen == [values[name] for name in names]
 
 
+STEP = re.compile(r"SEARCH (?P<table>\w+) USING (?:COVERING )?(?:INDEX (?P<index>\w+)|.*?) (?P<by>\(.*\))")
+KEYS_OF_MESSAGES = ("sqlite_autoindex_messages_1", None)
+WHOLE_SESSIONS = {"delete_messages", "gaps", "messages_taken_away", "place_of_message"}
+"""What is deleted, what `doctor` counts, what was taken away, and a message of which nothing is known but its id."""
+
+
 @pytest.fixture(scope="module")
 def empty_database() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:")) as connection:
@@ -235,6 +241,20 @@ class TestOnSqlite:
         statement = QUERIES.sqlite["facts_about"].text
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))
         assert any("INDEX facts_by_anchor (group_id=? AND conversation_id=? AND anchor=?" in row[3] for row in plan)
+
+    @each_row("name", set(QUERIES.sqlite) - WHOLE_SESSIONS)
+    def test_no_statement_looks_through_all_messages(self, empty_database: sqlite3.Connection, name: str) -> None:
+        """A group may have a million: they are found by their places, or by an index that holds few of them."""
+        text = QUERIES.sqlite[name].text
+        plan = empty_database.execute(f"EXPLAIN QUERY PLAN {text}", _anything(name)).fetchall()
+        called = {alias or "messages" for alias in re.findall(r"\bmessages\b(?: AS (\w+))?", text)}
+        steps = [found for row in plan if (found := STEP.match(row[3])) and found["table"] in called]
+        assert not [step[0] for step in steps if step["index"] in KEYS_OF_MESSAGES and "seq" not in step["by"]]
+
+    def test_posted_summaries_are_read_by_their_places(self, empty_database: sqlite3.Connection) -> None:
+        statement = QUERIES.sqlite["ruling_posted"].text
+        plan = [row[3] for row in empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("ruling_posted"))]
+        assert any(step.startswith("SEARCH message ") and "seq=?" in step for step in plan)
 
     def test_columns_stand_in_the_order_that_rows_expects(self) -> None:
         """The mappers take rows apart by position."""

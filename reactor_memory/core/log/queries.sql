@@ -532,14 +532,15 @@ FROM (
 WHERE newer_tokens <= :max_tokens::bigint
    OR NOT EXISTS (SELECT 1 FROM own WHERE last_seq > :trigger_message_count::bigint)
 
--- name: session_with_pins
--- One row a pin, or one row without any. A pin of what was cleared is not shown.
+-- part: session_before_standing
 SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
        pin.place, pin.seq, pin.role, pin.text, pin.details, pin.token_count, pin.tokenizer, pin.created_at,
        (SELECT first.role FROM messages AS first
         WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role,
        EXISTS (SELECT 1 FROM messages AS later
+
+-- part: session_after_standing
                WHERE later.group_id = own.group_id AND later.role = 'system' AND later.seq > 1) AS has_standing
 FROM conversations AS own
 LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id
@@ -549,6 +550,17 @@ LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id 
       AND pinned.state = 'cleared')
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 ORDER BY pin.place
+
+-- name: session_with_pins
+-- One row a pin, or one row without any. A pin of what was cleared is not shown. Left to choose, SQLite would look
+-- through all messages of the group for those of the system.
+-- include: session_before_standing
+               INDEXED BY messages_of_system
+-- include: session_after_standing
+
+-- name: session_with_pins [postgres]
+-- include: session_before_standing
+-- include: session_after_standing
 
 -- name: withdraw_message
 UPDATE messages SET state = 'withdrawn'

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from reactor_memory.core.log.summaries import hold
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Steps
-from reactor_memory.features.facts.operations import drop_drawn, is_damaged
 from reactor_memory.models import BranchRange
 from reactor_memory.models.leases import Lease
 
@@ -26,6 +25,9 @@ def drop_damaged(branch: Sequence[BranchRange], *, now: int) -> Steps[bool]:
     """Of the conversations of the branch, take away what was drawn from those of which some cannot be read: whether
     there was such a one. What people said of facts stays.
     """
+    # what each process opens with, and few need
+    from reactor_memory.features.facts.operations import drop_drawn, is_damaged
+
     is_any = False
     for session_id in sorted({part.conversation_id for part in branch}):
         if (yield from hold(session_id)) and (yield from is_damaged(session_id)):
