@@ -19,7 +19,7 @@ from reactor_memory.version import __version__
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.own_parts import sqlite_file
-from reactor_memory.wiring.plugins import SOURCE, Binding, ConditionReport
+from reactor_memory.wiring.plugins import SOURCE, Binding, Condition, ConditionReport
 from reactor_memory.wiring.selection import provider_of, scheme_of, selected
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import EffectiveSetting, Settings
@@ -78,15 +78,6 @@ class Implementation(Value, frozen=True, kw_only=True):
     reason: str
 
 
-class PluginState(Value, frozen=True, kw_only=True):
-    """Whether a plug-in takes part, and why."""
-
-    plugin: str
-    source: str
-    selected: bool
-    reason: str
-
-
 class Examination(Value, frozen=True, kw_only=True):
     """Everything that `doctor` prints. `database` are pairs of label and text, `chat` is who answers there."""
 
@@ -96,7 +87,7 @@ class Examination(Value, frozen=True, kw_only=True):
     database: tuple[tuple[str, str], ...]
     tokenizer: str
     chat: str
-    plugins: tuple[PluginState, ...]
+    plugins: tuple[Condition, ...]
     implementations: tuple[Implementation, ...]
     work: tuple[WorkState, ...]
     settings: tuple[dict[str, str], ...]
@@ -138,10 +129,7 @@ async def examine(invocation: Invocation, *, deep: bool = False) -> Examination:
         database=(*database.details, *((f"tried: {each.plug_point}", each.result) for each in tried if each.result)),
         tokenizer=tokenizer,
         chat=chat,
-        plugins=tuple(
-            PluginState(plugin=each.plugin, source=each.source, selected=each.selected, reason=each.reason)
-            for each in conditions.conditions
-        ),
+        plugins=conditions.conditions,
         implementations=tuple(_implementations(conditions, settings)),
         work=database.work,
         settings=tuple(setting._asdict() for setting in settings.origins()),
