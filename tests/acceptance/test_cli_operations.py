@@ -14,7 +14,7 @@ import pytest
 from reactor_memory.cli.doctor import SELECTED_BY
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.testing.builders import wall_clock
-from reactor_memory.wiring.plugins import PLUG_POINTS
+from reactor_memory.wiring.plugins import PLUG_POINTS, SOURCE
 from tests.acceptance.conftest import CHECKOUT, Run, Start, small_talk, write_sessions
 from tests.scenes.postgres_server import execute
 from tests.scenes.supabase import AUTH
@@ -118,7 +118,7 @@ def test_what_was_selected_is_shown_with_the_reason(run: Run, monkeypatch: pytes
 
 
 def test_every_plug_point_has_a_setting_that_selects_it() -> None:
-    assert set(SELECTED_BY) == set(PLUG_POINTS)
+    assert {*SELECTED_BY, SOURCE} == {*PLUG_POINTS}  # a source is there as soon as its plug-in is
 
 
 def test_settings_are_shown_with_their_origin_and_without_secrets(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
