@@ -1,30 +1,30 @@
-"""What the service has beside a memory: conversations that people share, and responses while they are written."""
+"""What the service has beside a memory: conversations that people share, and responses while they are written.
+
+The controllers stand on all of it, so all of it is imported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
 
 from dependency_injector import providers
 
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.features.responses.response_streams import ResponseStreams
+from reactor_memory.features.sharing.access import Access
+from reactor_memory.features.sharing.audit import Audit
+from reactor_memory.features.sharing.conversations import Conversations
+from reactor_memory.features.sharing.members import Sharing
+from reactor_memory.features.sharing.messages import Messages
+from reactor_memory.features.sharing.models import Quotas
+from reactor_memory.features.sharing.summaries import Summaries
 from reactor_memory.wiring import responses
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import opened
 from reactor_memory.wiring.selection import message_limits
 from reactor_memory.wiring.service_settings import ServiceSettings
 from reactor_memory.wiring.settings import Settings
-
-if TYPE_CHECKING:
-    from reactor_memory.features.responses.response_streams import ResponseStreams
-    from reactor_memory.features.sharing.access import Access
-    from reactor_memory.features.sharing.audit import Audit
-    from reactor_memory.features.sharing.conversations import Conversations
-    from reactor_memory.features.sharing.members import Sharing
-    from reactor_memory.features.sharing.messages import Messages
-    from reactor_memory.features.sharing.models import Quotas
-    from reactor_memory.features.sharing.summaries import Summaries
 
 
 @asynccontextmanager
@@ -45,57 +45,7 @@ def settings_of_service(settings: Settings) -> ServiceSettings:
 
 
 def quotas_of(settings: Settings) -> Quotas:
-    from reactor_memory.features.sharing.models import Quotas
-
-    asked = settings.quotas
-    return Quotas(
-        max_conversations=asked.max_conversations,
-        max_forks=asked.max_forks,
-        max_members=asked.max_members,
-        max_stored_bytes=asked.max_stored_bytes,
-    )
-
-
-def _audit(*args: Any, **parts: Any) -> Audit:
-    from reactor_memory.features.sharing.audit import Audit
-
-    return Audit(*args, **parts)
-
-
-def _access(*args: Any, **parts: Any) -> Access:
-    from reactor_memory.features.sharing.access import Access
-
-    return Access(*args, **parts)
-
-
-def _conversations(*args: Any, **parts: Any) -> Conversations:
-    from reactor_memory.features.sharing.conversations import Conversations
-
-    return Conversations(*args, **parts)
-
-
-def _shared_messages(*args: Any, **parts: Any) -> Messages:
-    from reactor_memory.features.sharing.messages import Messages
-
-    return Messages(*args, **parts)
-
-
-def _shared_summaries(*args: Any, **parts: Any) -> Summaries:
-    from reactor_memory.features.sharing.summaries import Summaries
-
-    return Summaries(*args, **parts)
-
-
-def _sharing(*args: Any, **parts: Any) -> Sharing:
-    from reactor_memory.features.sharing.members import Sharing
-
-    return Sharing(*args, **parts)
-
-
-def _response_streams(*args: Any, **parts: Any) -> ResponseStreams:
-    from reactor_memory.features.responses.response_streams import ResponseStreams
-
-    return ResponseStreams(*args, **parts)
+    return Quotas(**settings.quotas.model_dump(exclude={"max_summary_tokens_per_day"}))
 
 
 class ServiceContainer(Container):
@@ -103,11 +53,11 @@ class ServiceContainer(Container):
 
     service_settings = providers.Callable(settings_of_service, Container.settings)
 
-    audit = providers.Singleton(_audit, database=Container.database, clock=Container.clock)
-    access = providers.Singleton(_access, database=Container.database, audit=audit)
+    audit = providers.Singleton(Audit, database=Container.database, clock=Container.clock)
+    access = providers.Singleton(Access, database=Container.database, audit=audit)
     quotas = providers.Callable(quotas_of, Container.settings)
     conversations = providers.Singleton(
-        _conversations,
+        Conversations,
         access=access,
         database=Container.database,
         manager=Container.conversation_manager,
@@ -120,21 +70,21 @@ class ServiceContainer(Container):
         forget_in=Container.forget_in,
     )
     shared_messages = providers.Singleton(
-        _shared_messages,
+        Messages,
         access=access,
         database=Container.database,
         manager=Container.conversation_manager,
         quotas=quotas,
     )
     posted_summaries = providers.Singleton(
-        _shared_summaries,
+        Summaries,
         access=access,
         database=Container.database,
         poster=Container.summary_poster,
         quotas=quotas,
     )
     sharing = providers.Singleton(
-        _sharing,
+        Sharing,
         access=access,
         database=Container.database,
         audit=audit,
@@ -143,7 +93,7 @@ class ServiceContainer(Container):
     )
 
     response_streams = providers.Singleton(
-        _response_streams,
+        ResponseStreams,
         access=access,
         database=Container.database,
         backend=providers.Singleton(responses.stream_backend_of, Container.response_store, Container.settings),
