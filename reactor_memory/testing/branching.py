@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError, SessionNotFoundError
 from reactor_memory.models import Message, Session
 from reactor_memory.models.requests import Appended, ContextQuery
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs, texts
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import MessageStore
 
 
 async def fork(

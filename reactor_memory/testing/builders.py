@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.models import Message, Pin
 from reactor_memory.models.requests import Appended, AppendRequest
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import MessageStore
 
 
 def wall_clock() -> int:

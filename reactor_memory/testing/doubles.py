@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
+from reactor_memory.core.ports import Condenser
 from reactor_memory.models import Message, Value
 from reactor_memory.models.ledger import NOTHING_KNOWN, Condensed, Extraction, Known, Usage
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import Condenser
 
 
 class FakeClock:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import IdempotencyConflictError, SessionOwnershipError
 from reactor_memory.models import Message
 from reactor_memory.models.requests import Appended, AppendRequest
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs, texts
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import MessageStore
 
 
 class Idempotency:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
+from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError, SessionDeletedError, SessionError, SessionNotFoundError
 from reactor_memory.models import Message
 from reactor_memory.models.requests import ContextQuery, ContextRows
@@ -17,9 +17,6 @@ from reactor_memory.models.session_pages import SessionPreview
 from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from reactor_memory.testing.log import nothing_left, seqs
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import MessageStore
 
 
 async def delete(store: MessageStore, session_id: str, *, purge: bool, now: int | None = None) -> set[str]:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.ports import LedgerFold, MessageStore
 from reactor_memory.errors import SessionNotFoundError, SessionOwnershipError, StoreClosedError
 from reactor_memory.models import Message, Role, Session, ToolCall, Visibility
 from reactor_memory.models.ledger import Summary
 from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import LedgerFold, MessageStore
 
 nothing_left: LedgerFold = lambda ledger: Summary()  # noqa: E731
 

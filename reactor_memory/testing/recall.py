@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import pytest
 
+from reactor_memory.core.ports import RecallIndex
 from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.models import BranchRange, Message, ToolCall
 from reactor_memory.models.index_requests import IndexAnswer, IndexPart, RecallQuery
@@ -14,9 +14,6 @@ from reactor_memory.testing.branching import fork
 from reactor_memory.testing.builders import append_messages
 from reactor_memory.testing.summary_recording import MINUTE, Store, claimed, session_of
 from reactor_memory.text.analyzer import beginnings, query_words
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import RecallIndex
 
 
 def talk(*texts: str, start: int = 1) -> tuple[Message, ...]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import anyio
 import pytest
 
+from reactor_memory.core.ports import RecordStore
 from reactor_memory.features.record_store.families import Families
 from reactor_memory.features.record_store.record_log import RecordMessageStore
 from reactor_memory.features.record_store.record_summaries import RecordSummaryStore
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import RecordStore
 
 
 class StoreOfRecords(RecordMessageStore):

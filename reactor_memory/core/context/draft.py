@@ -6,16 +6,14 @@ A draft holds everything that may appear in a context; `reactor_memory.core.cont
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import PLACES, Block, Part, Place, Verbatim
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
+from reactor_memory.models.block_lines import Form
 from reactor_memory.models.excerpts import Excerpt
-
-if TYPE_CHECKING:
-    from reactor_memory.models.block_lines import Form
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
 """How the memory of a context relates to the log.

@@ -8,15 +8,13 @@ and a strategy must accept what it is given then.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from reactor_memory.core.context.draft import ContextLimits, Draft, Freshness
 from reactor_memory.core.context.selection import Count, first_seq_of, newest
 from reactor_memory.models import Value
+from reactor_memory.models.block_lines import Layout
 from reactor_memory.models.requests import ContextRows
-
-if TYPE_CHECKING:
-    from reactor_memory.models.block_lines import Layout
 
 
 class PlanRequest(Value, frozen=True, kw_only=True):

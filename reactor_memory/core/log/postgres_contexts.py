@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,10 +15,8 @@ from reactor_memory.core.log.summaries import summary_from, summary_head_from
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Row, Rows, Values
 from reactor_memory.models import Message, Pin, Session
+from reactor_memory.models.ledger import SummaryHead
 from reactor_memory.models.requests import ContextQuery, ContextRows
-
-if TYPE_CHECKING:
-    from reactor_memory.models.ledger import SummaryHead
 
 _LEAN_MESSAGE_TOKENS = 32
 """Seldom has a session fewer tokens a message. While no layout tells how much to read, a longer one than this allows
