@@ -74,7 +74,8 @@ def _is_said_by(names: Sequence[str], marks: Sequence[Mark], cited: Sequence[Mes
     ]
     most = max((shared for shared, _ in likeness), default=0)
     speakers = {speaker.casefold() for shared, speaker in likeness if shared == most}
-    return most > 0 and len(speakers) == 1 and {name.casefold() for name in names} <= set(_WORD.findall(*speakers))
+    speaker = speakers.pop() if most and len(speakers) == 1 else ""
+    return {name.casefold() for name in names} <= set(_WORD.findall(speaker))
 
 
 def _is_of_others_only(marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:
