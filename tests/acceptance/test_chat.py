@@ -10,11 +10,18 @@ import anyio
 import pytest
 from dependency_injector import providers
 
-from reactor_memory import Container, InvalidInputError, Message, SessionDeletedError, SessionOwnershipError
+from reactor_memory import (
+    Container,
+    InvalidInputError,
+    Message,
+    SessionDeletedError,
+    SessionOwnershipError,
+    open_memory,
+)
 from reactor_memory.errors import ChatModelError, SessionNotFoundError, SummarizationError
 from reactor_memory.features.chat import Chat, Reply
 from reactor_memory.testing import ScriptedSummarizer
-from tests.acceptance.scenes import USER, extract, memory, save, scripted, talk, texts
+from tests.acceptance.scenes import USER, extract, save, scripted, settings, summarized_by, talk, texts
 
 pytestmark = pytest.mark.anyio
 
@@ -89,9 +96,13 @@ class Scene:
 @asynccontextmanager
 async def scene(summarizer: ScriptedSummarizer | None = None, **sections: Any) -> AsyncGenerator[Scene]:
     model = ScriptedModel()
-    async with memory(summarizer or scripted(), **sections) as container:
+
+    def configure(container: Container) -> None:
+        summarized_by(summarizer or scripted())(container)
         container.chat_model.override(providers.Object(model))
-        yield Scene(container, model)
+
+    async with open_memory(settings("memory://", **sections), configure=configure) as opened:
+        yield Scene(opened.container, model)
 
 
 @pytest.fixture

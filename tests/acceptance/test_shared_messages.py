@@ -325,8 +325,7 @@ class HandedOverMeanwhile(Access):
 class TestAnotherOwnerMeanwhile:
     @pytest.fixture
     def meanwhile(self, container: ServiceContainer) -> ServiceContainer:
-        access = HandedOverMeanwhile(database=container.database(), audit=container.audit())
-        container.access.override(access)  # pyright: ignore[reportUnknownMemberType]
+        container.access().__class__ = HandedOverMeanwhile  # which all parts stand on
         return container
 
     async def test_is_no_error_for_who_appends_reads_or_forks(self, meanwhile: ServiceContainer) -> None:
