@@ -50,8 +50,8 @@ PRINTED = {
 }
 """Every one prints, or refuses; none of them ends with a traceback."""
 
-ELSEWHERE = {"demo", "eval", "chat", "import", "copy", "bench"}
-"""Tried below, or by the same way out."""
+ELSEWHERE = {"demo", "eval", "chat", "import", "copy", "bench", "plugin"}
+"""Tried below, or by the same way out. What a plug-in prints is its own."""
 SERVING = {"serve", "chat-server", "studio", "mcp", "worker"}
 
 

@@ -47,6 +47,7 @@ COMMANDS = (
     "serve",
     "chat-server",
     "studio",
+    "plugin",
     "doctor",
 )
 
@@ -74,6 +75,7 @@ UNCOMMON = {
     "chat-server": ("--store URL", "--user ID", "--dev"),
     "keys": ("create", "list", "revoke"),
     "mcp": ("--store URL", "--user ID"),
+    "plugin": ("COMMAND",),
     "serve": ("--store URL", "--user ID", "--dev"),
     "studio": ("--store URL", "--port", "--write", "--background"),
 }
