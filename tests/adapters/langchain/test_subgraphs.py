@@ -68,7 +68,7 @@ async def test_agents_that_share_a_state_share_the_conversation(memory: Memory) 
     assert await others(memory) == {}
 
 
-async def test_an_agent_that_a_node_asks_has_the_session_that_is_named(memory: Memory) -> None:
+async def test_an_agent_that_a_node_asks_has_the_named_session(memory: Memory) -> None:
     inner, asked = agent_with(memory, "deep 1", "deep 2", session_id="t1 research")
 
     async def research(state: Any) -> Any:
@@ -85,7 +85,7 @@ async def test_an_agent_that_a_node_asks_has_the_session_that_is_named(memory: M
     assert "secret" not in str(texts(model.seen[-1]))
 
 
-async def test_an_agent_below_a_node_has_a_session_of_its_own(memory: Memory) -> None:
+async def test_an_agent_below_a_node_has_its_own_session(memory: Memory) -> None:
     inner, _ = agent_with(memory, "deep 1", "deep 2")
 
     @tool
@@ -107,7 +107,7 @@ async def test_an_agent_below_a_node_has_a_session_of_its_own(memory: Memory) ->
 @pytest.mark.parametrize("places", [[0], [0, 1], [0, 1, 2], [1], [2], []])
 @pytest.mark.parametrize("is_edit", [True, False])
 @pytest.mark.parametrize("is_new_process", [True, False])
-async def test_what_a_node_changes_of_the_state_is_changed_for_all(
+async def test_what_a_node_changes_of_the_state_is_followed(
     memory: Memory, places: list[int], is_edit: bool, is_new_process: bool
 ) -> None:
     """Also where the first message goes, which named the thread."""

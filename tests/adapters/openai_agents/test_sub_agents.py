@@ -50,7 +50,7 @@ async def test_an_agent_as_a_tool_leaves_its_answer_alone_behind(memory: Memory)
     await check(memory)
 
 
-async def test_an_agent_as_a_tool_remembers_in_a_session_of_its_own(memory: Memory) -> None:
+async def test_an_agent_as_a_tool_remembers_in_its_own_session(memory: Memory) -> None:
     inner = ScriptedModel([thinks("deep"), says("the depth is 1")], [says("the depth is 2")])
     own = ReactorMemorySession(memory, "s inner")
     ask = Agent(name="inner", model=inner).as_tool("ask", "Ask another agent.", session=own)
