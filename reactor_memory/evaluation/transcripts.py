@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple, TypeVar, cast, get_args
+from typing import IO, Any, NamedTuple, TypeVar, cast, get_args
 
 import msgspec
 
@@ -143,7 +143,7 @@ def to_record(message: Message) -> MessageRecord:
         for call in message.tool_calls
     )
     visibility = cast("Visibility", sys.intern(message.visibility))  # the very object of the default is left out
-    changed = {"tool_calls": calls, "visibility": visibility}
+    changed: dict[str, Any] = {"tool_calls": calls, "visibility": visibility}
     at = None if message.created_at is None else _as_text(message.created_at)
     return MessageRecord(at=at, **(forms.kept_fields(message) | changed))
 

@@ -161,7 +161,7 @@ class ThreadLog:
             since = [each.run for each in kept if each.seq > began_at and each.run not in ("", run.name)]
         return list(dict.fromkeys([*before, *since]))[-MOST_BESIDE:]
 
-    def has_any(self, ids: Container[str]) -> bool:
+    def has_any(self, ids: Container[object]) -> bool:
         """Whether it is known that the session has one of these messages."""
         return any(kept.id in ids for kept in self._kept or ())
 
@@ -329,7 +329,7 @@ class ThreadLogs:
         return log
 
     async def thread_with(
-        self, memory: Memory, session_id: str, user_id: str | None, ids: Container[str]
+        self, memory: Memory, session_id: str, user_id: str | None, ids: Container[object]
     ) -> str | None:
         """The thread of which the session has one of these messages, the newest."""
         for (session, _, user, thread), log in reversed(self._logs.items()):
