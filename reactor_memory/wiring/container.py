@@ -96,7 +96,13 @@ class Container(containers.DeclarativeContainer):
     forget_in = providers.Callable(stores.forget_in_of, kept_elsewhere, in_database, settings)
     message_store = providers.Singleton(stores.message_store_of, conditions, families, database, forget_in, settings)
     context_source = providers.Singleton(
-        stores.context_source_of, message_store, summary_store, in_database, strategy, needed_database.provider
+        stores.context_source_of,
+        message_store,
+        summary_store,
+        families,
+        in_database,
+        strategy,
+        needed_database.provider,
     )
 
     summarizer = providers.Singleton(asked_by, conditions, "summarizer", "summary.provider", settings)

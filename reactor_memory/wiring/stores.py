@@ -192,19 +192,29 @@ def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings:
 def context_source_of(
     message_store: MessageStore,
     summary_store: SummaryStore,
+    families: Families | None,
     in_database: str,
     strategy: Strategy,
     needed_database: Callable[[], Database],
 ) -> ContextSource:
-    """A database answers a load in one round trip; two stores are joined. A strategy that says so by `reads_ranges`
-    gets summaries of ranges, too, for one round trip more.
+    """A database answers a load in one round trip, and so do records; two stores are joined. A strategy that says so by
+    `reads_ranges` gets summaries of ranges, too, for one round trip more.
     """
-    source = message_store if in_database == "on" else _joined(message_store, summary_store)
+    is_one = in_database == "on" or (families is not None and _are_records(message_store, summary_store))
+    source = message_store if is_one else _joined(message_store, summary_store)
     if not getattr(strategy, "reads_ranges", False):
         return source
     from reactor_memory.features.tiers.strategy import RangedContextSource
 
     return RangedContextSource(source, needed_database())
+
+
+def _are_records(message_store: MessageStore, summary_store: SummaryStore) -> bool:
+    """Whether nobody replaced one of the two."""
+    from reactor_memory.features.record_store.record_log import RecordMessageStore
+    from reactor_memory.features.record_store.record_summaries import RecordSummaryStore
+
+    return isinstance(message_store, RecordMessageStore) and isinstance(summary_store, RecordSummaryStore)
 
 
 def _joined(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:

@@ -31,8 +31,9 @@ def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "discover", lambda: (plugin,))
 
 
-def plug_in_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plug-in whose store keeps records: ``records://``."""
+def plug_in_records(monkeypatch: pytest.MonkeyPatch) -> DictRecords:
+    """A plug-in whose store keeps records: ``records://``. The records."""
     records = DictRecords()
     plugin = Plugin(name="records", provides={"record_store": {"records": lambda settings: records}})
     monkeypatch.setattr(stores, "discover", lambda: (plugin,))
+    return records

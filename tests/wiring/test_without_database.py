@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from dependency_injector import providers
 
-from reactor_memory import Memory, Message, Settings, open_container, open_memory
+from reactor_memory import Container, Memory, Message, Settings, open_container, open_memory
 from reactor_memory.core.context.verification import verify
+from reactor_memory.core.joined_context_source import JoinedContextSource
 from reactor_memory.database.absent import NEEDS_DATABASE
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.wiring.stores import sql_summary_store
 from tests.doubles.plugged_store import PLAIN, RECORDS, plug_in_plain_store, plug_in_records
+from tests.scenes.stores import memory_database
 from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio
@@ -96,6 +100,22 @@ async def test_records_hold_a_whole_memory(monkeypatch: pytest.MonkeyPatch) -> N
         assert [each.seq for each in await memory.read_messages(fork.session_id, user_id="ann")] == [1, 2, 3, 4]
         assert (await memory.withdraw("s", user_id="ann")).seq == 40
         assert len((await memory.delete("s", user_id="ann")).session_ids) == 2
+
+
+async def test_a_load_reads_the_records_of_a_session_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = plug_in_records(monkeypatch)
+    async with open_memory(Settings(store={"url": RECORDS}, background={"poll_seconds": 3600})) as memory:
+        await memory.save_history("s", [Message.user(f"text {number}") for number in range(10)])
+        await memory.drain()
+        records.asked.clear()
+        await memory.load_history("s")
+        assert [records.asked.count(name) for name in ("log/s", "made/s")] == [1, 1]
+
+    def configure(container: Container) -> None:
+        container.summary_store.override(providers.Object(sql_summary_store(memory_database())))
+
+    async with open_container(Settings(store={"url": RECORDS}), configure=configure) as container:
+        assert isinstance(container.context_source(), JoinedContextSource)
 
 
 async def test_what_a_user_left_cannot_be_erased() -> None:
