@@ -27,6 +27,9 @@ ENDING = 3
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
 _SENTENCE = re.compile(r"([^.!?。！？؟]{1,60}[.!?。！？؟]{0,3})\s*(.{0,400})$", re.DOTALL)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_LEAD_IN = re.compile(r"[^,.!?:，。！？：]{1,24}[,:，：]\s*")
+"""What may stand before what is said: "By the way, ..."."""
+
 _JOINED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts in which words are joined with others, or with endings."""
 
@@ -135,7 +138,9 @@ def begins_to_correct(text: str) -> bool:
 
 def rules(text: str) -> bool:
     """Whether a statement rules what must or must not be, or on which condition."""
-    return _begins(text, "rules_begin") or _holds(text, "rules")
+    lead_in = _LEAD_IN.match(text)
+    begun = _begins(text, "rules_begin") or (lead_in is not None and _begins(text[lead_in.end() :], "rules_begin"))
+    return begun or _holds(text, "rules")
 
 
 def decides(text: str) -> bool:

@@ -27,6 +27,9 @@ USER, CLOSING, MODEL = 1.0, 0.4, 0.15
 ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 1.2, 0.4, 0.5, 0.25, 0.1
 """The weights of statements."""
 
+AT_STAKE = 6.0
+"""Rules and conditions that users say, and health: few, and worse to miss than anything that was done."""
+
 WORKED, FOUND = 1.7, 0.35
 """The answer to a question for which the model called tools is worth so much more, and what those calls found so much
 of what they are worth elsewhere.
@@ -37,6 +40,9 @@ FOLLOWS = 4
 
 REMEMBERED = 8
 """How many of the newest statements with a word are looked at for one that is made again."""
+
+BRIEF_WORDS, BRIEF_CHARACTERS = 4, 24
+"""So few words with another number of the same kind correct what was said before."""
 
 MANY_WORDS = 5
 """Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
@@ -100,7 +106,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     agreed, answers = agreements(restated)
     open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
     questions = {**open_questions, **answers}
-    glued = _follow_ups(said, letters, times, shapes, questions)
+    glued = {**_new_limits(said), **_follow_ups(said, letters, times, shapes, questions)}
     rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, followers, questions)
     told = (each for each in asked.values() if id(each) not in glued)
@@ -139,6 +145,11 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
         )
 
 
+def is_at_stake(each: Said) -> bool:
+    """Whether a user says a rule, a condition, or what somebody cannot bear."""
+    return each.is_users and each.stance == "own" and each.fact.category in ("CONDITION", "STATE")
+
+
 def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
     """Whether the model says a few words to what was said, and has done nothing that they may tell of. What it says
     to what was taken back or corrected tells that this is so.
@@ -154,7 +165,7 @@ def _weight(each: Said, after: Said | None) -> float:
     if each.fact.salience == KEPT_SALIENCE:
         return KEPT * stance
     if each.is_users:
-        return USER * stance
+        return (AT_STAKE if is_at_stake(each) else USER) * stance
     return (CLOSING if after is None or after.is_users else MODEL) * stance
 
 
@@ -250,13 +261,38 @@ def _follow_ups(
     return found
 
 
+def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:
+    """Rules and conditions with a number, with what the same speaker says later of the same matter with another one."""
+    numbered = [each for each in said if each.is_users and each.stance == "own" and _measures(each.fact.value)]
+    found: dict[int, tuple[Said, ...]] = {}
+    taken: set[int] = set()
+    for place, each in enumerate(numbered):
+        if is_at_stake(each) and id(each) not in taken:
+            later = tuple(other for other in numbered[place + 1 :] if _is_new_limit(each, other))
+            taken.update(map(id, later))
+            if later:
+                found[id(each)] = later
+    return found
+
+
+def _is_new_limit(each: Said, other: Said) -> bool:
+    if other.name != each.name or not _gives_another_number(each.fact.value, other.fact.value):
+        return False
+    words, _ = _words_and_numbers(each.fact.value)
+    shared = words & _words_and_numbers(other.fact.value)[0]
+    units = frozenset(term for unit in _measures(each.fact.value) for term in weighed_terms(unit))
+    return len(shared - units) >= 2
+
+
 def _is_bare(each: Said, before: Said | None) -> bool:
     """Whether a statement says little without the one before: few words, or another number of the same kind in words
     that are few or correct.
     """
     if needs_more(each):
         return True
-    if before is None or not (is_short(each) or _corrects(each)):
+    text = each.fact.value
+    is_brief = len(text) <= BRIEF_CHARACTERS and len(text.split()) <= BRIEF_WORDS
+    if before is None or not (is_brief or _corrects(each)):
         return False
     return _gives_another_number(before.fact.value, each.fact.value)
 

@@ -16,7 +16,7 @@ from reactor_memory.features.facts.quoting.call_lines import call_lines
 from reactor_memory.features.facts.quoting.coverage import AGAIN, Candidate, told_values
 from reactor_memory.features.facts.quoting.language_packs import days_meant, takes_back
 from reactor_memory.features.facts.quoting.linked_records import Linked
-from reactor_memory.features.facts.quoting.links import linked
+from reactor_memory.features.facts.quoting.links import is_at_stake, linked
 from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, Stance
 from reactor_memory.features.facts.quoting.series import others_in_series
@@ -140,7 +140,7 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
         seq=said.seq,
         day=said.day,
         weight=each.weight,
-        power=MADE_POWER if each.is_read_back else SAID_POWER,
+        power=MADE_POWER if each.is_read_back or is_at_stake(said) else SAID_POWER,
         again=RECORDED_AGAIN if each.is_read_back else AGAIN,
         terms=" ".join(source.fact.value for source in sources if source not in each.series),
     )

@@ -230,3 +230,32 @@ def test_a_short_answer_of_the_model_stands() -> None:
 )
 def test_a_nod_to_what_was_taken_back_stands(back: str, nod: str) -> None:
     assert any(nod in line for line in lines(user("Order the oak shelf for the hall."), user(back), says(nod)))
+
+
+@pytest.mark.parametrize(
+    ("rule", "later"),
+    [
+        (
+            "Never spend more than 900 dollars on train upgrades.",
+            "From now on you may spend up to 850 dollars on train upgrades.",
+        ),
+        ("never spend more than 775 dollars on stock photos.", "raise the limit for stock photos to 725 dollars."),
+        ("Niemals mehr als 40 Euro für frische Blumen ausgeben.", "Für frische Blumen dürfen es jetzt 60 Euro sein."),
+        ("Never keep cold samples longer than 3 days.", "The lab allows cold samples to stay for 5 days now."),
+        (
+            "Ne dépensez jamais plus de 30 euros en fleurs fraîches.",
+            "Désormais 45 euros pour les fleurs fraîches, ça va.",
+        ),
+    ],
+)
+def test_a_rule_stands_with_its_new_limit(rule: str, later: str) -> None:
+    between = [user("We sat by the river."), says("How nice that you found the time for it.")] * 4
+    assert one(user(rule), *between, user(later), about=rule) == f'"{rule}" then "{later}"'
+
+
+def test_a_limit_of_something_else_stands_apart() -> None:
+    told = lines(
+        user("Never spend more than 900 dollars on train upgrades."),
+        user("The hotel rooms by the old harbour cost us 425 dollars a night."),
+    )
+    assert '"Never spend more than 900 dollars on train upgrades."' in told

@@ -131,3 +131,30 @@ async def test_many_segments_in_a_row_have_lines_at_last() -> None:
         summary = await memory.container.summary_store().get_summary("s")
         assert summary is not None
         assert summary.lines()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "Never book ink without a receipt.",
+        "Ida is allergic to dairy.",
+        "Bitte niemals nach acht klingeln.",
+        "小邵对青霉素过敏。",
+        "By the way, never ring at 40.",
+    ],
+)
+async def test_a_rule_stands_before_what_was_done(rule: str) -> None:
+    async with open_memory("memory://") as memory:
+        await memory.save_history("s", [user(rule), says("Noted.")], user_id="u")
+        for number in range(60):
+            booked = calls(
+                (
+                    f"c{number}",
+                    "book_boat",
+                    {"boat": f"Amber {number}", "day": f"2026-05-{number % 28 + 1:02}", "skipper": f"Osei {number}"},
+                )
+            )
+            made = result({"booking": f"BK-{7000 + number}", "berth": f"N{number}"}, f"c{number}")
+            await memory.save_history("s", [user(f"Boat {number} please."), booked, made, says("Done.")], user_id="u")
+        await memory.drain()
+        assert rule in await shown(memory)
