@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import quantiles
@@ -47,7 +47,7 @@ def sessions() -> list[LabelledSession]:
     return [short(without_tools(session)) for session in generate_sessions(SESSIONS, seed=11)]
 
 
-def settings(file: Path, model_url: str, **summary: Any) -> Settings:
+def settings(file: Path, model_url: str, *, model: Mapping[str, Any] | None = None, **summary: Any) -> Settings:
     asked = {
         "model": "smollm2",
         "base_url": model_url,
@@ -55,6 +55,7 @@ def settings(file: Path, model_url: str, **summary: Any) -> Settings:
         "max_output_tokens": 300,
         "max_input_tokens": 3_000,
         "timeout_seconds": 120,
+        **(model or {}),
     }
     return Settings(
         store={"url": f"sqlite:///{file}"},
@@ -135,12 +136,12 @@ async def test_what_a_model_invents_is_hidden_its_gaps_are_filled(
     assert with_model.stale == without.stale == 0
 
 
-@pytest.mark.parametrize("summary", [{"max_output_tokens": 60}, {"response_format": "text"}], ids=["cut", "prose"])
+@pytest.mark.parametrize("asked", [{"max_output_tokens": 60}, {"response_format": "text"}], ids=["cut", "prose"])
 async def test_answers_that_are_cut_or_no_json_leave_no_gap(
-    model_url: str, tmp_path: Path, summary: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    model_url: str, tmp_path: Path, asked: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     session = sessions()[0]
-    async with open_memory(settings(tmp_path / "agent.db", model_url, **summary)) as memory:
+    async with open_memory(settings(tmp_path / "agent.db", model_url, model=asked)) as memory:
         await write(memory, session)
         await until_read(memory, session)
         segments = await memory.facts.segments(session.name)
