@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
@@ -73,10 +74,20 @@ _NEGATED = frozenset({"false", "no", "0"})
 _EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no"})
 _FIRST_ERROR = re.compile(
     r"\W*(?:[\w ]{0,24}\b)?(?:\w{0,40}error|\w{0,40}exception|failed|failure|fatal|traceback|denied|forbidden"
-    r"|unauthori[sz]ed|aborted|refused|rejected|declined|timed out|timeout)\b|\W*(?:HTTP )?[45]\d\d\b(?!\w)|[✗✘❌]"
+    r"|unauthori[sz]ed|aborted|refused|rejected|declined|timed out|timeout)\b"
+    r"|\W*HTTP(?:/[\d.]{1,5})? ?[45]\d\d\b|[✗✘❌]"
     r"|.{0,30}(?:失败|失敗|错误|エラー|オラー|오류|실패|ошибка|отказ|fehler|fehlgeschlagen|échec|erreur|fallo|falló|erro\b|hata)",
     re.IGNORECASE,
 )
+_HTTP_ERROR = re.compile(
+    r"\W*(?:"
+    + "|".join(f"{each.value}[:\\s-]{{1,3}}{re.escape(each.phrase)}" for each in HTTPStatus if each >= 400)
+    + r")\b",
+    re.IGNORECASE,
+)
+"""A number of three digits says that a call failed only with what it stands for: a tool may have counted 540 rows."""
+
+_STATUS_NUMBERS = frozenset({"status", "code", "status_code", "statuscode"})
 _SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]{1,200}"), re.compile(r"-?[\d.,]{1,20}")
 LONG_THOUGHT = 60
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
@@ -223,7 +234,7 @@ def is_failed(result: Message | None) -> bool:
         return False
     first = result.content.strip()[:120]
     exits = list(_EXIT.finditer(result.content[-400:]))
-    return bool(_FIRST_ERROR.match(first)) or bool(exits and exits[-1]["code"] != "0")
+    return bool(_FIRST_ERROR.match(first) or _HTTP_ERROR.match(first)) or bool(exits and exits[-1]["code"] != "0")
 
 
 def _fields_fail(record: Mapping[str, object]) -> bool:
@@ -234,12 +245,14 @@ def _fields_fail(record: Mapping[str, object]) -> bool:
         return True
     if any(fields.get(key) in (True, "true") for key in ("is_error", "iserror", "failed")):
         return True
-    told = [
-        leaf_text(fields[key]).lower()
+    told = {
+        key: leaf_text(fields[key]).lower()
         for key in _STATUS_FIELDS
         if not isinstance(fields.get(key), (Mapping, list, type(None)))
-    ]
-    return any(each in _FAILING or re.fullmatch(r"[45]\d\d", each) for each in told)
+    }
+    return any(
+        text in _FAILING or (key in _STATUS_NUMBERS and re.fullmatch(r"[45]\d\d", text)) for key, text in told.items()
+    )
 
 
 def _leaf_or_size(value: object) -> str:

@@ -255,3 +255,18 @@ def test_no_call_is_shown_as_done_whose_result_failed(told: list[object]) -> Non
     for n in range(len(told)):
         if is_failed(messages[2 * n + 1]):
             assert all("(failed)" in line for line in shown if f"BILL-{n}x" in line)
+
+
+@pytest.mark.parametrize(
+    "told", ["404 Not Found", "503: Service Unavailable", "HTTP/1.1 500", {"status": 404}, {"code": "503"}]
+)
+def test_a_number_with_what_it_stands_for_says_it_failed(told: object) -> None:
+    assert is_failed(result(told))
+
+
+@pytest.mark.parametrize(
+    "told", ["540", "404", "450 rows", "512 MB are free", "500 internal users", {"result": 540}, {"outcome": 404}]
+)
+def test_a_number_alone_is_no_failure(told: object) -> None:
+    """Tools count, measure and add."""
+    assert not is_failed(result(told))
