@@ -36,31 +36,27 @@ class GrowthHints:
     async def step(self, lease: Lease) -> int | None:
         reach = await self._step(lease)
         if reach is not None:
-            self._keep(lease.session_id, reach)
+            self._keep(self._reach, lease.session_id, reach)
         return reach
 
     async def reached(self, session_id: str) -> int:
         reach = await self._reached(session_id)
-        self._keep(session_id, reach)
+        self._keep(self._reach, session_id, reach)
         return reach
 
     def wants(self, session_id: str, last_seq: int) -> bool:
-        if last_seq <= self._trigger:
-            return False
-        reach = self._reach.get(session_id)
-        if reach is None:
-            return True
         has_grown = last_seq > self._length.get(session_id, 0)
-        self._length[session_id] = last_seq
-        return not has_grown or last_seq >= reach + self._every
+        self._keep(self._length, session_id, last_seq)
+        reach = self._reach.get(session_id)
+        return last_seq > self._trigger and (reach is None or not has_grown or last_seq >= reach + self._every)
 
     def forget(self, session_ids: Sequence[str]) -> None:
         for session_id in session_ids:
             self._reach.pop(session_id, None)
             self._length.pop(session_id, None)
 
-    def _keep(self, session_id: str, reach: int) -> None:
-        if len(self._reach) >= MOST_SESSIONS and session_id not in self._reach:
+    def _keep(self, known: dict[str, int], session_id: str, seq: int) -> None:
+        if len(known) >= MOST_SESSIONS and session_id not in known:
             self._reach.clear()
             self._length.clear()
-        self._reach[session_id] = reach
+        known[session_id] = seq

@@ -72,6 +72,15 @@ async def test_session_that_changed_and_did_not_grow_is_looked_at() -> None:
     assert hints.wants("s", 25)
 
 
+async def test_change_right_after_the_first_save_is_looked_at() -> None:
+    work = Sealing(10)
+    hints = hints_of(work)
+    work.length = 24
+    assert hints.wants("s", 24)
+    await attempt(hints)
+    assert hints.wants("s", 24), "withdrawn or erased: as long as it was"
+
+
 async def test_forgotten_session_is_looked_at() -> None:
     work = Sealing(10)
     hints = hints_of(work)
