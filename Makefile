@@ -28,8 +28,8 @@ MICRO_OPTIONS := --benchmark-enable --benchmark-columns=min,median,iqr,rounds --
 
 # What `make eval` demands of the packaged sessions, a little below what is measured.
 # What a question brings back changes from turn to turn, so less of a context stands as it stood.
-BOUNDS := attributable@1000>=0.92 attributable@2000>=0.97 read_amplification<=1.05 violations<=0
-REUSE := prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.77
+BOUNDS := attributable@1000>=0.92 attributable@2000>=0.96 read_amplification<=1.05 violations<=0
+REUSE := prefix_reuse@1000>=0.65 prefix_reuse@2000>=0.75
 REUSE_ASKED := prefix_reuse@1000>=0.62 prefix_reuse@2000>=0.68
 EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budgets 1000,2000 \
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
