@@ -186,3 +186,13 @@ async def test_erased_item_is_not_left_in_the_database(tmp_path: Any) -> None:
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"Porto" not in stored
     assert b"Ana comes along" in stored
+
+
+async def test_an_item_that_is_corrected_stays_of_its_kind() -> None:
+    async with noted() as (memory, _):
+        known = {each.value: each for each in await memory.facts.list("s", user_id=USER)}
+        fact = known["open: book a hotel in Porto for 3 nights"]
+        now = await memory.facts.correct("s", fact=(fact.anchor, fact.key), value="book for 5 nights", user_id=USER)
+        assert now.value == "open: book for 5 nights"
+        assert await items(memory) == ["book for 5 nights", "Ana comes along"]
+        assert "open: book for 5 nights" in await shown(memory)

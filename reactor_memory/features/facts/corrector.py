@@ -13,6 +13,7 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
 from reactor_memory.features.facts.merge import fold, position
 from reactor_memory.features.facts.targets import checked_fact_name
+from reactor_memory.features.facts.working_state import corrected_value
 from reactor_memory.models import Session
 from reactor_memory.models.ledger import Fact, FactCorrection
 
@@ -122,6 +123,7 @@ class Corrector:
         if not stated and await self._is_of_no_ledger(session, fact):
             raise InvalidInputError("fact", "was extracted in full mode: set summary.mode: ledger to correct facts")
         source = source_of(stated)
+        value = None if value is None else corrected_value(stated[-1], value)
         now = self._clock()
         correction = FactCorrection(
             anchor=fact[0],

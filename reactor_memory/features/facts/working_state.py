@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
+from msgspec.structs import replace
+
 from reactor_memory.features.facts.plain_text import plain_value
 from reactor_memory.models.ledger import Fact
 
@@ -80,6 +82,13 @@ def item_of(fact: Fact) -> StateItem | None:
         who=value["who"] or "",
         ended=cast("Ending", ended) if ended in ENDINGS else "",
     )
+
+
+def corrected_value(fact: Fact, value: str) -> str:
+    """What a fact is corrected to: an item of the state stays of its kind, whoever words it anew."""
+    item = item_of(fact)
+    is_whole = item_of(replace(fact, value=value)) is not None
+    return value if item is None or is_whole else fact_of(item._replace(text=value)).value
 
 
 def items_of(facts: Iterable[Fact]) -> list[StateItem]:
