@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 
 
-EXTRACTIVE = "extractive"
-
-
 def extractive_summarizer(settings: Settings) -> Summarizer:
     from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 
@@ -151,9 +148,10 @@ def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
 
 
 def question_message_count(settings: Settings) -> int:
-    """Who costs nothing need not be asked about much at once."""
+    """What is no model, the offline reader or a plug-in's own summarizer, reads each segment as it comes."""
     summary = settings.summary
-    return 0 if summary.provider == EXTRACTIVE else summary.question_message_count
+    is_model = summary.provider in ("gemini", "openai", *settings.models)
+    return summary.question_message_count if is_model else 0
 
 
 def full_job_of(settings: Settings, **parts: Any) -> FullJob:

@@ -228,7 +228,7 @@ async def test_a_larger_budget_shows_no_less_of_the_development_data() -> None:
 @pytest.mark.timeout(1_800)
 @pytest.mark.skipif(development() is None, reason="the development data do not lie beside the repository")
 async def test_a_question_shows_no_less_of_the_development_data() -> None:
-    """But for three in a thousand: lines of memory that tell of several messages may make room for one of them whole."""
+    """But for three in a thousand: lines of memory that tell of several messages may make room for one of them."""
     lost, asked = list[str](), 0
     for session in sessions():
         async with open_memory(PATIENT) as memory:

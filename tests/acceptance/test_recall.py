@@ -204,7 +204,7 @@ async def test_an_index_that_failed_in_the_background_catches_up(url: str) -> No
         assert summary.covered_seq >= 70
         assert await index.indexed_until("s") == 0
         index.extend = original
-        await save(memory, "s", talk(2, start=83))
+        await save(memory, "s", talk(10, start=83))  # as many as make a segment
         await memory.drain()
         assert await index.indexed_until("s") >= 70
         hits = await memory.recall("s", "order A-0005", user_id=USER)

@@ -129,11 +129,15 @@ def _same(each: Made) -> tuple[str, ...]:
 
 
 def _failures(made: Sequence[Made]) -> Mapping[int, list[Made]]:
-    """Calls that did what the same ones before them failed to do."""
+    """Calls that did what the same ones before them failed to do. What became of one that was interrupted nobody knows:
+    it may have been done, too.
+    """
     found: dict[int, list[Made]] = {}
     waiting: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
     for each in made:
         asked = (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given))
+        if each.is_interrupted:
+            continue
         if each.failed:
             waiting[asked].append(each)
         elif asked in waiting:

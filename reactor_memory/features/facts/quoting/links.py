@@ -125,7 +125,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
             continue
         is_polite = is_courtesy(each.fact.value)
         says_more = id(each) in questions or id(each) in agreed.weights or id(each) in agreed.agreed
-        if not says_more and (is_polite or _is_nod(each, called, settled)):
+        is_all = len(said) == 1 and not made  # a pin has one fact, and that is shown
+        if not (says_more or is_all) and (is_polite or _is_nod(each, called, settled)):
             continue
         weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, followers[place]))
         if is_often or is_polite or id(each) in series:

@@ -58,6 +58,10 @@ class Made(NamedTuple):
         return any(fact.failed for fact in self.facts)
 
     @property
+    def is_interrupted(self) -> bool:
+        return any(fact.act == "interrupted" for fact in self.facts)
+
+    @property
     def mark(self) -> str:
         return next((fact.mark for fact in self.facts if fact.failed), "")
 

@@ -259,3 +259,17 @@ def test_a_limit_of_something_else_stands_apart() -> None:
         user("The hotel rooms by the old harbour cost us 425 dollars a night."),
     )
     assert '"Never spend more than 900 dollars on train upgrades."' in told
+
+
+def test_a_call_that_was_interrupted_is_no_failure_of_the_next() -> None:
+    """It may have been done: memory says both."""
+    told = lines(
+        user("Refund order A-1042."),
+        calls(("c1", "refund", {"order": "A-1042"})),
+        user("Are you there?"),
+        calls(("c2", "refund", {"order": "A-1042"})),
+        result({"status": "refunded"}, "c2"),
+    )
+    first, second = [line for line in told if line.startswith("refund")]
+    assert "unknown" in first
+    assert second.endswith("status=refunded")
