@@ -261,7 +261,7 @@ def test_a_limit_of_something_else_stands_apart() -> None:
     assert '"Never spend more than 900 dollars on train upgrades."' in told
 
 
-def test_a_call_that_was_interrupted_is_no_failure_of_the_next() -> None:
+def test_an_interrupted_call_is_no_failure_of_the_next() -> None:
     """It may have been done: memory says both."""
     told = lines(
         user("Refund order A-1042."),
