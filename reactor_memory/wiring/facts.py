@@ -148,7 +148,9 @@ def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
 
 
 def question_message_count(settings: Settings) -> int:
-    """What is no model, the offline reader or a plug-in's own summarizer, reads each segment as it comes."""
+    """How many messages a model is asked about together. 0: the offline reader, or the summarizer of a plug-in, reads
+    each segment as it comes.
+    """
     summary = settings.summary
     is_model = summary.provider in ("gemini", "openai", *settings.models)
     return summary.question_message_count if is_model else 0

@@ -111,7 +111,7 @@ class RecordSummaryStore:
             if not family.lives(session_id):
                 return None
             work = family.find_work(session_id, kind) or Work()
-            if now < work.lease_until <= now + 2 * lease_microseconds:
+            if _is_leased(work, now, lease_microseconds):
                 return None
             if wait_microseconds is not None and (work.is_parked or _is_put_off(work, now, wait_microseconds)):
                 return None
@@ -262,8 +262,13 @@ def _refold(family: Family, branch: ErasedBranch, now: int, refold: LedgerFold) 
 
 
 def _is_due(work: Work, now: int, ahead: Ahead) -> bool:
-    is_free = not now < work.lease_until <= now + 2 * ahead.lease_microseconds
+    is_free = not _is_leased(work, now, ahead.lease_microseconds)
     return is_free and not work.is_parked and not _is_put_off(work, now, ahead.wait_microseconds)
+
+
+def _is_leased(work: Work, now: int, lease_microseconds: int) -> bool:
+    """What is leased for longer was so by a wrong clock."""
+    return now < work.lease_until <= now + 2 * lease_microseconds
 
 
 def _is_put_off(work: Work, now: int, wait_microseconds: int) -> bool:

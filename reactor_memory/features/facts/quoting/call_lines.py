@@ -14,7 +14,7 @@ from reactor_memory.features.facts.labels import Part, labels, shape_of, short_l
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
 from reactor_memory.features.facts.quoting.call_links import other_than_asked
 from reactor_memory.features.facts.quoting.linked_records import Linked
-from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of
+from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, without_signs
 from reactor_memory.features.facts.quoting.record_keys import MODEL
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.borders import cut, cut_at_word
@@ -204,13 +204,9 @@ def _named(part: Part, name: Fact | None) -> Part:
     """An id with its name; the name alone where the id says the same (``oat-milk-3`` for Oat Milk)."""
     if name is None or name.value == part.value:
         return part
-    said = _letters(name.value)
-    is_same = len(said) > 2 and said in _letters(part.value)
+    said = without_signs(name.value)
+    is_same = len(said) > 2 and said in without_signs(part.value)
     return Part(part.key, plain_quotation(name.value) if is_same else f"{part.value} ({plain_quotation(name.value)})")
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def _said(call: Linked[Made], lines: Sequence[Fact]) -> str:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from reactor_memory.features.facts.quoting.linked_records import Change, Linked
-from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, letters_of
+from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, letters_of, without_signs
 from reactor_memory.models.ledger import KEPT_SALIENCE, Fact
 
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
@@ -75,9 +75,9 @@ def other_than_asked(each: Made) -> list[Fact]:
     if each.role == "read":
         return []
     times = Counter(map(label_of, each.given))
-    given = {label_of(fact): _letters_of(fact.value) for fact in each.given if times[label_of(fact)] == 1}
+    given = {label_of(fact): without_signs(fact.value) for fact in each.given if times[label_of(fact)] == 1}
     told = (
-        (fact, given.get(label_of(fact), ""), _letters_of(fact.value)) for fact in each.fields if not _is_listed(fact)
+        (fact, given.get(label_of(fact), ""), without_signs(fact.value)) for fact in each.fields if not _is_listed(fact)
     )
     return [fact for fact, asked, got in told if asked and got and asked not in got and got not in asked]
 
@@ -237,7 +237,3 @@ def _is_number_of(fact: Fact) -> bool:
     label = label_of(fact)
     is_plain = all(c.isdigit() or c in ".,:-/T+Z" for c in fact.value)
     return is_plain and not (label.endswith(("id", "number")) or "ref" in label)
-
-
-def _letters_of(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))

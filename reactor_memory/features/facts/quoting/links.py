@@ -116,6 +116,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     folded = (each for others in series.values() for each in others)
     elsewhere = (*glued.values(), *rests.values(), told, repeated, _echoes(said, glued), folded)
     hidden = {id(other) for others in elsewhere for other in others}
+    is_alone = len(said) == 1 and not made  # a pin has one fact, and that is shown
     called = [each.seq for each in made]
     settled = {each.seq for each in said if each.is_users and (takes_back(each.fact.value) or _corrects(each))}
     for place, (each, words) in enumerate(zip(said, letters, strict=True)):
@@ -125,8 +126,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
             continue
         is_polite = is_courtesy(each.fact.value)
         says_more = id(each) in questions or id(each) in agreed.weights or id(each) in agreed.agreed
-        is_all = len(said) == 1 and not made  # a pin has one fact, and that is shown
-        if not (says_more or is_all) and (is_polite or _is_nod(each, called, settled)):
+        if not (says_more or is_alone) and (is_polite or _is_nod(each, called, settled)):
             continue
         weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, followers[place]))
         if is_often or is_polite or id(each) in series:

@@ -142,3 +142,10 @@ def _is_hash(name: str) -> bool:
     """A key of another script stands as a number (`evidence.clean_key`)."""
     tail = name.rpartition("_")[2]
     return len(tail) == 8 and all(c in "0123456789abcdef" for c in tail)
+
+
+def without_signs(text: str) -> str:
+    """A text without its signs and spaces, whatever the case of its letters: an id and the name that it is made from
+    have the same.
+    """
+    return "".join(filter(str.isalnum, text.casefold()))
