@@ -131,7 +131,7 @@ def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row
     first = ids[:MOST_MADE] if made.role == "act" and not made.failed and len(fields) > MOST_MADE else _telling(fields)
     if made.role == "act" and any(fact.value in used for fact in first):
         first = [fact for fact in first if fact in changed or fact.value in used or not _is_id(fact)]
-    rest = [fact for fact in _telling(fields) if fact not in first]
+    rest = [fact for fact in _telling(fields) if fact not in first and not _is_outdated(fact, call.after)]
     lines = [fact for fact in made.lines if _shape(made, fact) not in dull] or made.lines[:1]
     return _Row(
         call,
@@ -142,6 +142,14 @@ def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row
         _said(call, lines),
         [_shortly(each, made) for each in call.after],
     )
+
+
+def _is_outdated(fact: Fact, after: Sequence[Made]) -> bool:
+    """Whether a later call about the thing gave the field another value: the old one would stand behind the new one."""
+    label = label_of(fact)
+    told = (each for made in after if not made.failed for each in (*made.given, *made.fields))
+    others = (each.value for each in told if label_of(each).removeprefix("new_") == label)
+    return bool(label) and any(value != fact.value for value in others)
 
 
 def _is_id(fact: Fact) -> bool:
@@ -186,13 +194,21 @@ def _part(call: Linked[Made], fact: Fact) -> Part:
     """A value with its label: an id with its name, a change with what it was before, a repeated try with the first."""
     value = _quoted(fact.value)
     changed = next((change.before for change in call.changes if change.fact == fact), None)
-    tried = [f"{_quoted(other.value)}{made.mark}" for made in call.tried for other in made.given
-             if other.key == fact.key and other.value != fact.value]  # fmt: skip
+    tried = [f"{_quoted(other.value)}{made.mark}{_other_outcome(made, call.record)}" for made in call.tried
+             for other in made.given if other.key == fact.key and other.value != fact.value]  # fmt: skip
     if changed is not None:
         value = f"{_quoted(changed.value)} → {value}"
     elif tried:
         value = THEN.join([*dict.fromkeys(tried), value])
     return _named(Part(label_of(fact), value), call.names.get(fact))
+
+
+def _other_outcome(tried: Made, made: Made) -> str:
+    """What came back of a try and not of the call that was made in its place (``status=refused``)."""
+    known = {(fact.key, fact.value) for fact in made.fields}
+    told = [fact for fact in tried.fields if (fact.key, fact.value) not in known]
+    parts = [_labelled(Part(label_of(fact), _quoted(fact.value)), short_label(label_of(fact))) for fact in told]
+    return f" ({SEPARATOR.join(parts[:MOST_MADE])})" if parts else ""
 
 
 def _quoted(text: str) -> str:

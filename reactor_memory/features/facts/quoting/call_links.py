@@ -24,6 +24,7 @@ SOON = 12
 """Messages within which a call is made again with another number."""
 
 MOST_AFTER = 4
+EARLIER = " (earlier result)"
 
 _REFERENCE = re.compile(
     r"(?<![\w-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Za-z]{1,5}-?\d{3,10})(?![\w-])"
@@ -41,12 +42,14 @@ def linked_calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[
         tries[_same(each)].append(each)
     changes, followed, names = _changes(made), _followed(made), _names(made)
     tried, failures = _tried(made), _failures(made)
+    last = {_asked(each): each.seq for each in made}
     hidden = {id(other) for others in (*followed.values(), *tried.values(), *failures.values()) for other in others}
     for each in made:
         again = tries[_same(each)]
         if each is not again[-1] or id(each) in hidden:
             continue
         changed, unchanged = changes[id(each)]
+        is_earlier = bool(each.lines) and not each.failed and last[_asked(each)] > each.seq
         yield Linked(
             each,
             _call_weight(each, count[each.tool]),
@@ -58,7 +61,7 @@ def linked_calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[
             failures=tuple(failures.get(id(each), ())),
             comment=_comment(each, said),
             names={fact: names[fact.value] for fact in each.given if fact.value in names},
-            remark=_times(again) + _after_failures(failures.get(id(each), ())),
+            remark=f"{_times(again)}{_after_failures(failures.get(id(each), ()))}{EARLIER if is_earlier else ''}",
         )
 
 
@@ -125,7 +128,12 @@ def _same(each: Made) -> tuple[str, ...]:
     Failures are alike.
     """
     told = ("failed",) if each.failed else tuple(letters_of(fact.value) for fact in each.lines)
-    return (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given), *told)
+    return (*_asked(each), *told)
+
+
+def _asked(each: Made) -> tuple[str, ...]:
+    """The tool and the arguments."""
+    return (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given))
 
 
 def _failures(made: Sequence[Made]) -> Mapping[int, list[Made]]:
@@ -135,7 +143,7 @@ def _failures(made: Sequence[Made]) -> Mapping[int, list[Made]]:
     found: dict[int, list[Made]] = {}
     waiting: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
     for each in made:
-        asked = (each.tool, *(f"{fact.key}={fact.value}" for fact in each.given))
+        asked = _asked(each)
         if each.is_interrupted:
             continue
         if each.failed:
