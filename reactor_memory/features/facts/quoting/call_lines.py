@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
-from reactor_memory.features.facts.quoting.call_links import other_than_asked
+from reactor_memory.features.facts.quoting.call_links import NAMING, other_than_asked
 from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, without_signs
-from reactor_memory.features.facts.quoting.record_keys import MODEL
+from reactor_memory.features.facts.quoting.record_keys import MODEL, is_cut, whole_key
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.borders import cut, cut_at_word
 from reactor_memory.text.caches import memo
@@ -47,6 +47,7 @@ ROW, NOTHING = "+ ", "-"
 SHORT_NUMBER = 5
 ID_WORDS = frozenset({"id", "key", "code"})
 LEFT_OUT = "[left out]"
+CUT_MARK = " …"
 
 _GRANTED = frozenset({"true", "success", "ok", "succeeded", "successful", "200"})
 
@@ -178,21 +179,28 @@ def _given(call: Linked[Made]) -> Sequence[Part]:
     return parts
 
 
+def _is_name(fact: Fact) -> bool:
+    return label_of(fact).rpartition("_")[2] in NAMING
+
+
 def _item(fact: Fact) -> str:
     """The record of a list that an argument stands in; empty if it stands in none."""
-    parts = fact.key.split(".")
+    parts = whole_key(fact.key).split(".")
     return ".".join(parts[:-1]) if len(parts) > 3 and parts[-2].isdigit() else ""
 
 
 def _telling(fields: Sequence[Fact]) -> Sequence[Fact]:
-    """The fields that say most: those with a digit, then the first ones, in their order."""
+    """The fields that say most: those with a digit, then the first ones, in their order. Of one in a list, what names
+    its place says of what it is.
+    """
     best = sorted(fields, key=lambda fact: not any(map(str.isdigit, fact.value)))[:MOST_FIELDS]
-    return [fact for fact in fields if fact in best]
+    items = {_item(fact) for fact in best} - {""}
+    return [fact for fact in fields if fact in best or (_is_name(fact) and _item(fact) in items)]
 
 
 def _part(call: Linked[Made], fact: Fact) -> Part:
     """A value with its label: an id with its name, a change with what it was before, a repeated try with the first."""
-    value = _quoted(fact.value)
+    value = _quoted(fact.value, cut=is_cut(fact))
     changed = next((change.before for change in call.changes if change.fact == fact), None)
     tried = [f"{_quoted(other.value)}{made.mark}{_other_outcome(made, call.record)}" for made in call.tried
              for other in made.given if other.key == fact.key and other.value != fact.value]  # fmt: skip
@@ -211,8 +219,8 @@ def _other_outcome(tried: Made, made: Made) -> str:
     return f" ({SEPARATOR.join(parts[:MOST_MADE])})" if parts else ""
 
 
-def _quoted(text: str) -> str:
-    value = plain_quotation(text)
+def _quoted(text: str, *, cut: bool = False) -> str:
+    value = f"{plain_quotation(text)}{CUT_MARK * cut}"
     return f'"{value}"' if SEPARATOR.strip() in value or RESULT in value else value
 
 
@@ -229,7 +237,7 @@ def _said(call: Linked[Made], lines: Sequence[Fact]) -> str:
     """The lines of a result as quotations, or what the model said of a call that gave nothing back."""
     if call.comment is not None:
         return f'{MODEL}: "{plain_quotation(call.comment.fact.value)}"'
-    return SEPARATOR.join(f'"{plain_quotation(fact.value)}"' for fact in lines)
+    return SEPARATOR.join(f'"{plain_quotation(fact.value)}{CUT_MARK * is_cut(fact)}"' for fact in lines)
 
 
 def _shortly(made: Made, maker: Made) -> str:
@@ -245,7 +253,7 @@ def _shortly(made: Made, maker: Made) -> str:
 
 
 def _brief(part: Part) -> Part:
-    return part if len(part.value) <= BRIEF else part._replace(value=f"{cut_at_word(part.value, BRIEF)} …")
+    return part if len(part.value) <= BRIEF else part._replace(value=f"{cut_at_word(part.value, BRIEF)}{CUT_MARK}")
 
 
 def _common_ending(rows: Sequence[_Row]) -> str:
@@ -384,4 +392,4 @@ def _without_numbers(text: str) -> str:
 
 
 def _clamped(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{cut(text, LONGEST)} …"
+    return text if len(text) <= LONGEST else f"{cut(text, LONGEST)}{CUT_MARK}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reactor_memory.features.facts.quoting.linked_records import Change, Linked
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, letters_of, without_signs
+from reactor_memory.features.facts.quoting.record_keys import whole_key
 from reactor_memory.models.ledger import KEPT_SALIENCE, Fact
 
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
@@ -100,7 +101,7 @@ def _names(made: Sequence[Made]) -> Mapping[str, Fact]:
 
 def _place(fact: Fact) -> str:
     """The record of a result that a field stands in."""
-    return fact.key.rpartition(".")[0]
+    return whole_key(fact.key).rpartition(".")[0]
 
 
 def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
@@ -194,36 +195,48 @@ def _call_weight(each: Made, count: int) -> float:
 
 def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], frozenset[Fact]]]:
     """For each call what it changed of a thing that was seen before, and which fields it left as they were. What a call
-    makes changes nothing of what calls of its tool made before (two payments of one bill).
+    makes changes nothing of what calls of its tool made before (two payments of one bill), and its fields are not those
+    of the thing that it was made for (the state of a refund, of an order).
     """
     state: dict[tuple[str, str], Fact] = {}
     tools = {fact: each.tool for each in made for fact in each.facts}
+    seen: set[str] = set()
     found: dict[int, tuple[tuple[Change, ...], frozenset[Fact]]] = {}
     for each in made:
-        things = _things(each)
+        things, new = _things(each), _new_things(each)
         changed: list[Change] = []
         unchanged: set[Fact] = set()
         now: dict[tuple[str, str], Fact] = {}
-        ids = (fact for fact in each.fields if _names_thing(fact) and not _is_listed(fact))
-        made_new = (fact for fact in ids if label_of(fact).endswith("id") or _REFERENCE.fullmatch(fact.value))
-        makes = any(fact.value not in things for fact in made_new)
-        for fact in (*each.given, *each.fields):
+        unseen = [thing for thing in new if thing not in seen and each.role == "act"]
+        for fact, about in (
+            *((each, things) for each in each.given),
+            *((each, unseen or things) for each in each.fields),
+        ):
             label = label_of(fact).removeprefix("new_")
-            if not label or fact.value in things or _is_listed(fact):
+            if not label or fact.value in about or _is_listed(fact):
                 continue
-            before = next((known for thing in things if (known := state.get((thing, label)))), None)
-            if before and makes and tools[before] == each.tool:
+            before = next((known for thing in about if (known := state.get((thing, label)))), None)
+            if before and new and tools[before] == each.tool:
                 before = None
             if before and each.role == "act" and not each.failed:
                 if before.value != fact.value:
                     changed.append(Change(fact, before))
                 elif fact in each.fields:
                     unchanged.add(fact)
-            now.update({(thing, label): fact for thing in things})
+            now.update({(thing, label): fact for thing in about})
         if not each.failed:
             state.update(now)
+        seen.update(fact.value for fact in each.facts)
         found[id(each)] = (tuple(changed), frozenset(unchanged))
     return found
+
+
+def _new_things(each: Made) -> list[str]:
+    """The ids that a call gave back and was not given."""
+    things = _things(each)
+    ids = (fact for fact in each.fields if _names_thing(fact) and not _is_listed(fact))
+    named = (fact.value for fact in ids if label_of(fact).endswith("id") or _REFERENCE.fullmatch(fact.value))
+    return [thing for thing in named if thing not in things]
 
 
 def _is_listed(fact: Fact) -> bool:

@@ -13,16 +13,15 @@ from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.categories import category_of_call
-from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of
+from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of, key_and_value
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
 from reactor_memory.models.memory_tools import MEMORY_TOOLS
 from reactor_memory.models.turns import told_interrupted, with_interruptions
-from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
 
 MOST_ARGUMENTS = 24
-LONGEST_ARGUMENT = 160
+LONGEST_ARGUMENT = 240
 MOST_FIELDS = 16
 """A record of so many values is kept as it is; of a longer one, what is said or used later."""
 
@@ -161,10 +160,11 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
     given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
     for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
+        key, value = key_and_value(f"call.{role}.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
         yield Fact(
             anchor=anchor,
-            key=f"call.{role}.{clean_key(leaf.path or 'text')}",
-            value=cut_at_word(leaf.text, LONGEST_ARGUMENT),
+            key=key,
+            value=value,
             category=category,
             source_seq=exchange.seq,
             said_by="assistant",
@@ -176,7 +176,7 @@ def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
         for key, value in _reply(exchange.result, {leaf.text.casefold() for leaf in given}, role, later):
             yield Fact(
                 anchor=anchor,
-                key=f"reply.{key}",
+                key=key,
                 value=value,
                 category=category,
                 source_seq=exchange.result.seq or 0,
@@ -263,17 +263,17 @@ def _leaf_or_size(value: object) -> str:
 
 
 def _reply(result: Message, given: set[str], role: CallRole, later: str) -> Iterator[tuple[str, str]]:
-    """What is kept of a result, each with the end of its key."""
+    """What is kept of a result, each with its key."""
     found = list(leaves(decode(result.content[:MOST_READ])))
     if found:
         new = [leaf for leaf in found if leaf.text.casefold() not in given]
         if len(new) > MOST_FIELDS or (role == "read" and _count(decode(result.content[:MOST_READ])) > 1):
             new = [leaf for leaf in new if _is_used(leaf.text, later)]
         for leaf in new[:MOST_FIELDS]:
-            yield f"field.{clean_key(leaf.path or 'text')}", cut_at_word(leaf.text, LONGEST_ARGUMENT)
+            yield key_and_value(f"reply.field.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
     elif result.content.strip() not in ("", "[]", "{}"):
         for number, line in enumerate(_lines(result.content, later), start=1):
-            yield f"line.{number}", line
+            yield key_and_value(f"reply.line.{number}", line, LONGEST_LINE)
 
 
 def _lines(content: str, later: str) -> Iterator[str]:
@@ -286,7 +286,7 @@ def _lines(content: str, later: str) -> Iterator[str]:
         worth = {line: _line_worth(line, place, len(lines), later) for place, line in enumerate(lines)}
         best = sorted((line for line in worth if worth[line]), key=lambda line: -worth[line])[: MOST_LINES - 2]
         lines = [line for line in dict.fromkeys(lines) if line in best]
-    yield from (cut_at_word(line, LONGEST_LINE) for line in lines)
+    yield from lines
 
 
 def _line_worth(line: str, place: int, count: int, later: str) -> float:

@@ -15,6 +15,7 @@ from reactor_memory.features.facts.quoting.record_keys import (
     CallRole,
     Stance,
     name_and_seq,
+    whole_key,
 )
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.caches import memo
@@ -126,7 +127,7 @@ def label_of(fact: Fact) -> str:
 
 @memo(maxsize=4096)
 def _label_in(key: str) -> str:
-    parts = key.split(".")[2:]
+    parts = whole_key(key).split(".")[2:]
     names = [part for part in parts if not part.isdigit()]
     last = names[-1] if names else ""
     return "" if last in ("", "text", NO_ARGUMENT) or _is_hash(last) else last

@@ -2,16 +2,20 @@
 
 A statement is ``quote.<stance>.<number>``, of a model with the message of the user that it speaks after (``to_12``),
 and with the day on which it was said. A call is ``call.<role>.<argument>``, what it gave back ``reply.field.<name>``
-and ``reply.line.<number>``. The anchor is who spoke or the tool, with the number of the message: ``Ann #12``,
-``book_ferry #12.2`` for the second call of a message.
+and ``reply.line.<number>``; the key of a value that is cut ends with ``.cut_`` and a hash of the whole value. The
+anchor is who spoke or the tool, with the number of the message: ``Ann #12``, ``book_ferry #12.2`` for the second call
+of a message.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from typing import Literal, TypeAlias, get_args
 
+from reactor_memory.features.facts.evidence import MAX_KEY_CHARACTERS
 from reactor_memory.models.ledger import Fact
+from reactor_memory.text.borders import cut_at_word
 from reactor_memory.text.caches import memo
 
 Stance: TypeAlias = Literal["own", "asked", "pasted", "cut"]
@@ -31,6 +35,9 @@ NO_ARGUMENT = "tool"
 _KEY = re.compile(
     rf"quote\.(?:{'|'.join(get_args(Stance))})\.\d+|call\.(?:{'|'.join(get_args(CallRole))})\.|reply\.(?:field|line)\."
 )
+_CUT = re.compile(r"\.cut_[0-9a-f]{8}$")
+_CUT_CHARACTERS = 13
+
 _REPLY = re.compile(rf"\.{REPLY}(\d+)")
 _NUMBER = re.compile(r"(\d+)(?:\.\d+)?")
 
@@ -48,6 +55,24 @@ def _is_quoting(anchor: str, key: str) -> bool:
 def is_call(fact: Fact) -> bool:
     """Whether the fact is a part of a call, which stands as a whole or not at all."""
     return is_quoting(fact) and not fact.key.startswith("quote.")
+
+
+def key_and_value(key: str, text: str, length: int) -> tuple[str, str]:
+    """A value of at most `length` characters with its key: two that begin alike are not the same."""
+    value = cut_at_word(text, length)
+    if len(text) <= length or value == " ".join(text.split()):
+        return key, value
+    whole = zlib.crc32(text.encode(errors="replace"))
+    return f"{key[: MAX_KEY_CHARACTERS - _CUT_CHARACTERS].rstrip('.')}.cut_{whole:08x}", value
+
+
+def whole_key(key: str) -> str:
+    """The key without the hash of a value that is cut."""
+    return _CUT.sub("", key)
+
+
+def is_cut(fact: Fact) -> bool:
+    return _CUT.search(fact.key) is not None
 
 
 def replies_to(key: str) -> int:

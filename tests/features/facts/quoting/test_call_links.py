@@ -280,3 +280,57 @@ def test_no_older_value_stands_behind_the_call_that_changed_it(
         about="GH-2291",
     )
     assert was not in line.split(" then ")[1]
+
+
+BASE = (
+    "SELECT region, count(*) FROM customers JOIN invoices ON invoices.customer = customers.id WHERE paid AND "
+    + " AND ".join(f"column_{n} IS NOT NULL" for n in range(12))
+)
+
+
+@pytest.mark.parametrize("tool", ["run_sql", "shell", "ask_page"])
+@pytest.mark.parametrize("answer", ["North 1284", "Nord: 1 284 Kunden", {"rows": 1284}])
+def test_calls_that_only_begin_alike_are_not_one(tool: str, answer: object) -> None:
+    told = lines(
+        calls(("c1", tool, {"text": f"{BASE} AND NOT test"})),
+        result(answer),
+        calls(("c2", tool, {"text": BASE})),
+        result("none" if isinstance(answer, str) else {"rows": 7}, "c2"),
+    )
+    mine = [line for line in told if line.startswith(tool)]
+    assert len(mine) == 2
+    assert all(" … -> " in line and "times)" not in line and "earlier" not in line for line in mine)
+
+
+@pytest.mark.parametrize(
+    ("tool", "made"),
+    [
+        ("refund", {"refund_id": "RF-5519", "status": "pending"}),
+        ("create_ticket", {"id": "T-881", "status": "open"}),
+        ("ship", {"parcel_id": "PX-12", "status": "queued", "carrier": "Owl"}),
+        ("reembolsar", {"reembolso_id": "RF-5519", "status": "pendiente"}),
+    ],
+)
+def test_the_state_of_what_is_made_is_no_change(tool: str, made: dict[str, object]) -> None:
+    line = one(
+        calls(("c1", "get_order", {"order_id": "88213"})),
+        result({"order_id": "88213", "status": "delivered", "customer": "Marta", "card": "4411"}),
+        calls(("c2", tool, {"order_id": "88213", "amount": 12.5})),
+        result(made, "c2"),
+        about=f"{tool}:",
+    )
+    assert "→" not in line
+    assert "delivered" not in line
+
+
+@pytest.mark.parametrize("label", ["name", "title", "item_name"])
+def test_numbers_of_a_list_stand_with_their_names(label: str) -> None:
+    items = [{label: "Blue cup", "qty": 2, "price": 12.5}, {label: "White plate", "qty": 4, "price": 9.0}]
+    line = one(
+        calls(("c1", "get_order", {"order_id": "88213"})),
+        result({"items": items, "state": "paid"}),
+        says("You have a Blue cup at 12.5, 2 of them, and 4 of the White plate at 9.0."),
+        about="get_order",
+    )
+    told = line.partition(" -> ")[2]
+    assert told.index("Blue cup") < told.index("12.5") < told.index("White plate") < told.index("9.0")
