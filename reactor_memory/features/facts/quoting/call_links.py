@@ -126,10 +126,12 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
 
 def _same(each: Made) -> tuple[str, ...]:
     """What makes two calls one that was repeated: the arguments, and a result that says the same but for its numbers.
-    Failures are alike.
+    Failures are alike; what made two things is done twice.
     """
-    told = ("failed",) if each.failed else tuple(letters_of(fact.value) for fact in each.lines)
-    return (*_asked(each), *told)
+    if each.failed:
+        return (*_asked(each), "failed")
+    made = _new_things(each) if each.role == "act" else ()
+    return (*_asked(each), *(letters_of(fact.value) for fact in each.lines), *made)
 
 
 def _asked(each: Made) -> tuple[str, ...]:

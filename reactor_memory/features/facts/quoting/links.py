@@ -242,14 +242,19 @@ def _follow_ups(
     answered: Mapping[int, Said],
 ) -> Mapping[int, tuple[Said, ...]]:
     """Statements of users with the short ones of the same user that follow: they correct or take back what was said,
-    and say nothing alone. What is one of a series corrects nothing.
+    and say nothing alone. What is one of a series corrects nothing; behind another user's words, only what says that it
+    corrects does.
     """
     found: dict[int, tuple[Said, ...]] = {}
     newest: dict[str, Said] = {}
+    speaker = ""
     for each, words in zip(said, letters, strict=True):
         if not each.is_users or each.stance == "pasted":
             continue
         before = newest.get(each.name)
+        if speaker not in (each.name, "") and not (takes_back(each.fact.value) or _corrects(each)):
+            before = None
+        speaker = each.name
         says_nothing = times[words] >= OFTEN or is_courtesy(each.fact.value)
         if says_nothing and not takes_back(each.fact.value):
             continue

@@ -334,3 +334,16 @@ def test_numbers_of_a_list_stand_with_their_names(label: str) -> None:
     )
     told = line.partition(" -> ")[2]
     assert told.index("Blue cup") < told.index("12.5") < told.index("White plate") < told.index("9.0")
+
+
+@pytest.mark.parametrize("made", [("EX-7703", "EX-7719"), ("B12345", "B12346"), ("9f3c1a7d", "1c44e0b2")])
+def test_the_same_deed_that_made_two_things_is_told_twice(made: tuple[str, str]) -> None:
+    asked = {"order": "A20931", "sku": "BT-9"}
+    told = lines(
+        calls(("c1", "exchange", asked)),
+        result({"number": made[0], "state": "open"}),
+        calls(("c2", "exchange", asked)),
+        result({"number": made[1], "state": "open"}, "c2"),
+    )
+    assert [sum(thing in line for line in told) for thing in made] == [1, 1]
+    assert not any("times)" in line for line in told)

@@ -273,3 +273,23 @@ def test_an_interrupted_call_is_no_failure_of_the_next() -> None:
     first, second = [line for line in told if line.startswith("refund")]
     assert "unknown" in first
     assert second.endswith("status=refunded")
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_correction"),
+    [
+        ("Lol, I'd give you 500.", False),
+        ("Right, good you remember.", False),
+        ("我可以。", False),
+        ("No wait, 7.", True),
+        ("Scratch that.", True),
+        ("Nein, doch 7.", True),
+    ],
+)
+def test_short_words_follow_another_speaker_only_if_they_correct(reply: str, is_correction: bool) -> None:
+    told = lines(
+        user("We bring her lasagna at 6 on Sunday, will you join us?", "Ben"),
+        user("I cannot, I sell my car for 900 on that day.", "Mia"),
+        user(reply, "Ben"),
+    )
+    assert any("lasagna" in line and reply in line for line in told) == is_correction
