@@ -247,6 +247,7 @@ def _follow_ups(
     """
     found: dict[int, tuple[Said, ...]] = {}
     newest: dict[str, Said] = {}
+    measured: dict[tuple[str, str], Said] = {}
     speaker = ""
     for each, words in zip(said, letters, strict=True):
         if not each.is_users or each.stance == "pasted":
@@ -258,13 +259,25 @@ def _follow_ups(
         says_nothing = times[words] >= OFTEN or is_courtesy(each.fact.value)
         if says_nothing and not takes_back(each.fact.value):
             continue
-        is_bare = each.stance == "own" and id(each) not in answered and _is_bare(each, before)
-        is_follow_up = is_bare and shapes[_shape(each)] < OFTEN
-        if before and is_follow_up and 0 < each.seq - before.seq <= FOLLOWS:
+        may_follow = each.stance == "own" and id(each) not in answered and shapes[_shape(each)] < OFTEN
+        is_bare = may_follow and _is_bare(each, before)
+        if may_follow and (known := _corrected(each, measured)):
+            found[id(known)] = (*found.get(id(known), ()), each)
+        elif before and is_bare and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each
+            measured.update({(each.name, unit): each for unit in _measures(each.fact.value)})
     return found
+
+
+def _corrected(each: Said, measured: Mapping[tuple[str, str], Said]) -> Said | None:
+    """The newest statement of the same speaker with another number of the same kind, if `each` says it corrects."""
+    if not _corrects(each):
+        return None
+    known = {id(said): said for unit in _measures(each.fact.value) if (said := measured.get((each.name, unit)))}
+    others = [said for said in known.values() if _gives_another_number(said.fact.value, each.fact.value)]
+    return max(others, key=lambda said: said.seq, default=None)
 
 
 def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:

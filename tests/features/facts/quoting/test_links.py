@@ -293,3 +293,18 @@ def test_short_words_follow_another_speaker_only_if_they_correct(reply: str, is_
         user(reply, "Ben"),
     )
     assert any("lasagna" in line and reply in line for line in told) == is_correction
+
+
+@pytest.mark.parametrize(
+    ("said", "correction", "between"),
+    [
+        ("نريد القاعة لحوالي 60 ضيفًا.", "عفوًا، العدد أصبح 75 ضيفًا.", "نختار الياسمين."),
+        ("We need the hall for 60 guests.", "Sorry, it is 75 guests now.", "We take the Jasmine hall."),
+        ("Wir sind 60 Gäste.", "Ach nein, 75 Gäste.", "Wir nehmen den Saal Jasmin."),
+        ("Seremos 60 invitados.", "Perdón, ahora somos 75 invitados.", "Elegimos el Jazmín."),
+        ("我们有60位客人。", "不对，是75位。", "就选茉莉厅。"),
+    ],
+)
+def test_a_correction_stands_with_the_number_of_its_kind(said: str, correction: str, between: str) -> None:
+    rest = [says("What budget?"), user("At most 3000."), says("Jasmine or Rose?"), user(between), says("Booked.")]
+    assert one(user(said), *rest, user(correction), about=said) == f'"{said}" then "{correction}"'
