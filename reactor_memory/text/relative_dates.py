@@ -21,7 +21,7 @@ _RELATIVE = re.compile(
     r"\b(?:(?P<near>yesterday|today|tonight|tomorrow|last night)"
     rf"|(?P<which>last|this past|next|this coming) (?P<day>{'|'.join(_WEEKDAYS)})"
     r"|(?P<side>last|next) (?P<span>week|weekend|month|year)"
-    rf"|(?P<count>\d{{1,2}}|{'|'.join(_NUMBERS)}) (?P<unit>day|week|month|year)s? ago)\b(?!['’])",
+    rf"|(?<![.,])(?P<count>\d{{1,2}}|{'|'.join(_NUMBERS)}) (?P<unit>day|week|month|year)s? ago)\b(?!['’])",
     re.IGNORECASE,
 )
 _DATED = re.compile(rf"[\s,(]{{0,3}}(?:the )?(?:\d|(?:on )?(?:{'|'.join(MONTHS)})\b)", re.IGNORECASE)

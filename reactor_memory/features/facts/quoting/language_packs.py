@@ -38,6 +38,12 @@ _QUOTED = re.compile(
 )
 
 
+_FEW_DIGITS = r"\d{1,2}"
+_BEGINS = r"(?:^|(?<=[.!?。！？؟,，] )|(?<=[。！？，]))"
+_NO_NUMBER = r"(?<![\d.,月一二两三四五六七八九十])"
+_PARTICLE = "(?:(?<=[\uac00-\ud7af])(?:에는|에|엔|부터|까지|은|는|의))?"
+
+
 class LanguagePack(Value, frozen=True, kw_only=True):
     courtesy: frozenset[str]
     accepts: tuple[str, ...]
@@ -232,25 +238,35 @@ def days_meant(text: str, said_on: date) -> tuple[str, ...]:
 
 def _phrases(text: str, said_on: date) -> Iterator[str]:
     folded = _folded(text)
-    for phrase, away in _all_days():
-        pattern = _bordered(phrase)
-        if pattern.search(folded):
+    numbers = _all_numbers()
+    for piece, pattern, away in _all_days():
+        found = pattern.search(folded) if piece in folded else None
+        if found:
             folded = pattern.sub(" ", folded)
-            yield (said_on + timedelta(days=away)).isoformat()
+            told = found.groupdict().get("number", "1")
+            yield (said_on + timedelta(days=away * int(numbers.get(told, told)))).isoformat()
 
 
 @cache
-def _all_days() -> tuple[tuple[str, int], ...]:
-    """The phrases of all languages, the longest first: ``übermorgen`` before ``morgen``."""
-    found = {phrase: away for pack in language_packs().values() for phrase, away in pack.days.items()}
-    return tuple(sorted(found.items(), key=lambda each: -len(each[0])))
+def _all_days() -> tuple[tuple[str, re.Pattern[str], int], ...]:
+    """The phrases of all languages, the longest first (``übermorgen`` before ``morgen``), each with a piece of it that
+    is looked up first.
+    """
+    found = {
+        phrase: (max(phrase.removeprefix("^").split("#"), key=len), _bordered(phrase, pack.numbers), away)
+        for pack in language_packs().values()
+        for phrase, away in pack.days.items()
+    }
+    return tuple(found[phrase] for phrase in sorted(found, key=len, reverse=True))
 
 
-@cache
-def _bordered(phrase: str) -> re.Pattern[str]:
-    if _UNSPACED.search(phrase):
-        return re.compile(re.escape(phrase))
-    return re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)")
+def _bordered(phrase: str, numbers: Sequence[str]) -> re.Pattern[str]:
+    """The pattern of a phrase, which is no part of a word, a number or a date (``12月3日前``)."""
+    words, is_joined = phrase.removeprefix("^"), _UNSPACED.search(phrase) is not None
+    number = rf"(?P<number>{'|'.join([*map(re.escape, numbers), _FEW_DIGITS])})"
+    before = _BEGINS if phrase.startswith("^") else _NO_NUMBER if is_joined else r"(?<![\w.,])"
+    after = "" if is_joined else r"(?!\w)"
+    return re.compile(f"{before}{re.escape(words).replace(re.escape('#'), number)}{_PARTICLE}{after}")
 
 
 def _is_title(text: str, stop: int) -> bool:

@@ -27,6 +27,18 @@ TUESDAY = date(2026, 5, 12)
         ("Öbür gün taşınıyoruz.", "2026-05-14"),
         ("سأسافر بعد غد", "2026-05-14"),
         ("I call tomorrow.", "13 May 2026"),
+        ("In ten days the choir sings.", "2026-05-22"),
+        ("Vor drei Tagen habe ich den Antrag abgegeben.", "2026-05-09"),
+        ("Viajo dentro de dos semanas.", "2026-05-26"),
+        ("Je l'ai perdu il y a 5 jours.", "2026-05-07"),
+        ("Comprei há 4 dias.", "2026-05-08"),
+        ("Через 3 дня вылет.", "2026-05-15"),
+        ("3 gün önce aldım.", "2026-05-09"),
+        ("我三天前买的。", "2026-05-09"),
+        ("3日前に買いました。", "2026-05-09"),
+        ("2주 뒤에 이사해요.", "2026-05-26"),
+        ("اشتريته قبل ثلاثة أيام", "2026-05-09"),
+        ("मैंने तीन दिन पहले लिया।", "2026-05-09"),
     ],
 )
 def test_a_relative_time_has_its_date(text: str, meant: str) -> None:
@@ -44,6 +56,23 @@ def test_a_relative_time_has_its_date(text: str, meant: str) -> None:
     ],
 )
 def test_titles_and_quoted_words_have_no_date(text: str) -> None:
+    assert days_meant(text, TUESDAY) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He built it in ten days.",
+        "Das haben wir in zwei Wochen geschafft.",
+        "Lo hice en 3 semanas.",
+        "收到货3天后可以退。",
+        "12月3日前に返事をください。",
+        "第十三天前台没有人。",
+        "3일 전부 바빠요.",
+        "It grew by 1.3 days ago.",
+    ],
+)
+def test_how_long_something_took_has_no_date(text: str) -> None:
     assert days_meant(text, TUESDAY) == ()
 
 
