@@ -128,7 +128,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
         says_more = id(each) in questions or id(each) in agreed.weights or id(each) in agreed.agreed
         if not (says_more or is_alone) and (is_polite or _is_nod(each, called, settled)):
             continue
-        weight = agreed.weights.get(id(each)) or (ANSWER if id(each) in asked else _weight(each, followers[place]))
+        own = ANSWER if id(each) in asked else _weight(each, followers[place], is_person=_is_person(each, made))
+        weight = agreed.weights.get(id(each)) or own
         if is_often or is_polite or id(each) in series:
             weight *= BOILERPLATE
         if id(each) in replaced:
@@ -147,8 +148,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
 
 
 def is_at_stake(each: Said) -> bool:
-    """Whether a user says a rule, a condition, or what somebody cannot bear."""
-    return each.is_users and each.stance == "own" and each.fact.category in ("CONDITION", "STATE")
+    """Whether a user, or somebody with a name, says a rule, a condition, or what somebody cannot bear."""
+    return (each.is_users or each.is_named) and each.stance == "own" and each.fact.category in ("CONDITION", "STATE")
 
 
 def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
@@ -161,11 +162,16 @@ def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
     return is_short(each) and asked not in settled and not _within(asked, each.seq, called)
 
 
-def _weight(each: Said, after: Said | None) -> float:
+def _is_person(each: Said, made: Sequence[Made]) -> bool:
+    """A user, or whoever has a name where no tools are called: talk of people may give the role of the model to one."""
+    return each.is_users or (each.is_named and not made)
+
+
+def _weight(each: Said, after: Said | None, *, is_person: bool) -> float:
     stance = {"own": 1.0, "cut": 1.0, "asked": ASKED, "pasted": PASTED}[each.stance]
     if each.fact.salience == KEPT_SALIENCE:
         return KEPT * stance
-    if each.is_users:
+    if is_person:
         return (AT_STAKE if is_at_stake(each) else USER) * stance
     return (CLOSING if after is None or after.is_users else MODEL) * stance
 

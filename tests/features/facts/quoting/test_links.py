@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
+from reactor_memory.models import Message
 from tests.features.facts.quoting.reading import calls, lines, one, read, result, says, user
 
 
@@ -308,3 +309,12 @@ def test_short_words_follow_another_speaker_only_if_they_correct(reply: str, is_
 def test_a_correction_stands_with_the_number_of_its_kind(said: str, correction: str, between: str) -> None:
     rest = [says("What budget?"), user("At most 3000."), says("Jasmine or Rose?"), user(between), says("Booked.")]
     assert one(user(said), *rest, user(correction), about=said) == f'"{said}" then "{correction}"'
+
+
+@pytest.mark.parametrize("said", ["I am allergic to walnuts.", "My sister moved to Ghent in May.", "Ich spiele Cello."])
+def test_people_with_the_role_of_the_model_count_as_people(said: str) -> None:
+    talk = [user("We met at the lake and talked for hours.", "Ann"), Message.assistant(said, name="Bo")]
+    weights = {each.line.text: each.line.value for each in quotation_lines(read([*talk, user("Nice!", "Ann")]), len)}
+    plain = [user("We met at the lake and talked for hours.", "Ann"), user(said, "Bo"), user("Nice!", "Ann")]
+    as_user = {each.line.text: each.line.value for each in quotation_lines(read(plain), len)}
+    assert weights[f'Bo: "{said}"'] == as_user[f'Bo: "{said}"']
