@@ -225,6 +225,7 @@ def corrects(text: str) -> bool:
 
 
 @memo(maxsize=8192)
+@memo(maxsize=8192)
 def days_meant(text: str, said_on: date) -> tuple[str, ...]:
     """The dates of the relative times in a text, in the words of somebody who spoke on that day. Times in what is
     quoted, and in titles, have none.

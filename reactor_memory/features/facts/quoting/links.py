@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from reactor_memory.features.facts.quoting.call_links import KEPT, linked_calls
-from reactor_memory.features.facts.quoting.language_packs import begins_to_correct, is_courtesy, takes_back
+from reactor_memory.features.facts.quoting.language_packs import begins_to_correct, days_meant, is_courtesy, takes_back
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
@@ -29,6 +29,11 @@ ANSWER, ASKED, PASTED, REPLACED, BOILERPLATE = 1.2, 0.4, 0.5, 0.25, 0.1
 
 AT_STAKE = 6.0
 """Rules and conditions that users say, and health: few, and worse to miss than anything that was done."""
+
+DATED = 2.0
+"""What a person says of yesterday or next month tells of an event. Contexts of 2,000 tokens hold .09 of LoCoMo word for
+word with it and .08 without; bookings, service desks and ten languages are as they were.
+"""
 
 WORKED, FOUND = 1.7, 0.35
 """The answer to a question for which the model called tools is worth so much more, and what those calls found so much
@@ -172,7 +177,8 @@ def _weight(each: Said, after: Said | None, *, is_person: bool) -> float:
     if each.fact.salience == KEPT_SALIENCE:
         return KEPT * stance
     if is_person:
-        return (AT_STAKE if is_at_stake(each) else USER) * stance
+        own = AT_STAKE if is_at_stake(each) else DATED if each.day and days_meant(each.fact.value, each.day) else USER
+        return own * stance
     return (CLOSING if after is None or after.is_users else MODEL) * stance
 
 
