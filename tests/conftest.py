@@ -18,7 +18,12 @@ from tests.doubles.fake_gemini import FakeGemini
 from tests.doubles.fake_openai import FakeOpenAI
 from tests.scenes.counts import counts
 
-pytest_plugins = ["tests.scenes.fixtures_postgres", "tests.scenes.fixtures_stores"]
+pytest_plugins = [
+    "tests.scenes.fixtures_postgres",
+    "tests.scenes.fixtures_stores",
+    "tests.scenes.processor_time",
+    "tests.scenes.fast_suite",
+]
 
 PROVEN = "proven: "
 """What begins the name of a property of a test that tells what it tried."""

@@ -275,7 +275,7 @@ async def check_server(dsn: str, connections: int) -> None:
     """No transaction is open, and no more than `connections` connections."""
     connection = await asyncpg.connect(dsn)
     others = """SELECT COUNT(*), COUNT(*) FILTER (WHERE state LIKE 'idle in transaction%') FROM pg_stat_activity
-                WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
+                WHERE datname = current_database() AND application_name = 'reactor-memory'"""
     try:
         with anyio.fail_after(30):
             while True:

@@ -8,11 +8,12 @@ import pytest
 
 from tests.proofs.schema_runs import ON_BEHALF, ROLES, opened, run
 
+pytestmark = pytest.mark.slow
+
 LEAST = 1_450
 """Requests of each of the seven roles: more than 10,000 in all."""
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("role", ROLES)
 def test_every_answer_is_as_described(role: str, tmp_path: Path) -> None:
@@ -22,7 +23,6 @@ def test_every_answer_is_as_described(role: str, tmp_path: Path) -> None:
     assert found.cases >= LEAST
 
 
-@pytest.mark.slow
 def test_a_few_answers_are_as_described(tmp_path: Path) -> None:
     with opened(f"sqlite:///{tmp_path}/log.db") as app:
         found = run(app, ON_BEHALF, examples=1, scenarios=0)

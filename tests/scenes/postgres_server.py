@@ -21,27 +21,22 @@ SELECT md5(string_agg(format('%s %s %s %s', relation.relname, attname, atttypid,
 FROM pg_attribute JOIN pg_class AS relation ON relation.oid = attrelid
 WHERE relation.relnamespace = 'public'::regnamespace
 """
-_EMPTY = f"""
-DO $$
-DECLARE name regclass; filled boolean;
-BEGIN
-  SET LOCAL lock_timeout = '2s';
-  SET LOCAL session_replication_role = replica;  -- so that the order of the tables does not matter
-  FOR name IN SELECT oid::regclass FROM pg_class
-      WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> '{REVISION_TABLE}' LOOP
-    EXECUTE format('LOCK TABLE %s', name);  -- waits for whoever still writes
-    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', name) INTO filled;
-    IF filled THEN EXECUTE format('DELETE FROM %s', name); END IF;
-  END LOOP;
-END $$
+_TABLES = f"""
+SELECT relname FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> '{REVISION_TABLE}' ORDER BY relname
 """
-"""Most tables are empty, and few rows are deleted in a tenth of the time that TRUNCATE takes."""
+_EMPTYING = {
+    "application_name": "tests",
+    "lock_timeout": "2s",
+    "session_replication_role": "replica",  # so that the order of the tables does not matter
+}
 
 
 class PostgresServer:
     """Lends databases: empty ones, and migrated ones, which are copies of a template that is migrated once.
 
-    A migrated one that comes back with its schema is emptied and lent again: a tenth of the time of a copy.
+    A migrated one that comes back with its schema is emptied and lent again, through a connection that stays open: a
+    thirtieth of the processor time of a copy.
     """
 
     def __init__(self, admin_dsn: str) -> None:
@@ -50,7 +45,10 @@ class PostgresServer:
         self._numbers = count()
         self._template: str | None = None
         self._schema = ""
+        self._tables: list[str] = []
         self._returned: list[str] = []
+        self._loop = asyncio.new_event_loop()
+        self._emptying: dict[str, asyncpg.Connection] = {}
 
     @contextmanager
     def database(self, *, migrated: bool) -> Iterator[str]:
@@ -59,7 +57,7 @@ class PostgresServer:
         try:
             yield self._dsn(name)
         finally:
-            if migrated and asyncio.run(_emptied(self._dsn(name), self._schema)):
+            if migrated and self._loop.run_until_complete(self._emptied(name)):
                 self._returned.append(name)
             else:
                 self._drop(name)
@@ -70,6 +68,35 @@ class PostgresServer:
         source = f" TEMPLATE {self._migrated_template()} STRATEGY = file_copy" if migrated else ""
         execute(self._admin_dsn, f"CREATE DATABASE {name}{source}")
         return name
+
+    async def _emptied(self, name: str) -> bool:
+        """Whether the database has the schema that it was lent with, and no rows any more."""
+        for _ in range(2):  # the connection may have been broken by a test
+            try:
+                connection = self._emptying.get(name)
+                if connection is None or connection.is_closed():
+                    connection = await asyncpg.connect(self._dsn(name), server_settings=_EMPTYING)
+                    self._emptying[name] = connection
+                return await self._is_emptied(connection)
+            except (asyncpg.ConnectionDoesNotExistError, asyncpg.AdminShutdownError, asyncpg.InterfaceError):
+                continue
+            except (asyncpg.PostgresError, OSError):
+                return False
+        return False
+
+    async def _is_emptied(self, connection: asyncpg.Connection) -> bool:
+        version = await connection.fetchval(f"SELECT version_num FROM {REVISION_TABLE}")
+        if version != newest_revision() or await connection.fetchval(_SCHEMA) != self._schema:
+            return False
+        async with connection.transaction():
+            # Waits for whoever still writes
+            await connection.execute(f"LOCK TABLE {', '.join(self._tables)} IN EXCLUSIVE MODE")
+            filled = await connection.fetchrow(
+                "SELECT " + ", ".join(f"EXISTS (SELECT FROM {table})" for table in self._tables)
+            )
+            for table in (name for name, is_filled in zip(self._tables, filled, strict=True) if is_filled):
+                await connection.execute(f"DELETE FROM {table}")  # in a tenth of the time of TRUNCATE: rows are few
+        return True
 
     def _drop(self, name: str) -> None:
         execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
@@ -93,13 +120,17 @@ class PostgresServer:
         if self._template is None:
             self._template = f"{self._prefix}_template"
             execute(self._admin_dsn, f"CREATE DATABASE {self._template}")
-            self._schema = asyncio.run(_migrated(self._dsn(self._template)))
+            self._schema, self._tables = asyncio.run(_migrated(self._dsn(self._template)))
         return self._template
 
     def _dsn(self, name: str) -> str:
         return urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{name}"))
 
     def drop_all(self) -> None:
+        for connection in self._emptying.values():
+            connection.terminate()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
         for name in (*self._returned, *filter(None, [self._template])):
             self._drop(name)
 
@@ -117,33 +148,14 @@ async def _execute(dsn: str, statements: tuple[str, ...]) -> None:
         await connection.close()
 
 
-async def _migrated(dsn: str) -> str:
-    """Identifies the schema."""
+async def _migrated(dsn: str) -> tuple[str, list[str]]:
+    """Identifies the schema, and names its tables."""
     store = postgres_store(dsn, auto_migrate=True)
     await store.open()
     await store.close()
     connection = await asyncpg.connect(dsn)
     try:
-        return await connection.fetchval(_SCHEMA)
-    finally:
-        await connection.close()
-
-
-async def _emptied(dsn: str, schema: str) -> bool:
-    """Whether the database has the schema that it was lent with, and no rows any more."""
-    try:
-        connection = await asyncpg.connect(dsn)
-    except (asyncpg.PostgresError, OSError):
-        return False
-    try:
-        version = await connection.fetchval(f"SELECT version_num FROM {REVISION_TABLE}")
-        if version != newest_revision() or await connection.fetchval(_SCHEMA) != schema:
-            return False
-        await connection.execute(_EMPTY)
-    except asyncpg.PostgresError:
-        return False
-    else:
-        return True
+        return await connection.fetchval(_SCHEMA), [row["relname"] for row in await connection.fetch(_TABLES)]
     finally:
         await connection.close()
 

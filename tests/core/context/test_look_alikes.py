@@ -101,6 +101,7 @@ def _named(name: str) -> str:
         return ""
 
 
+@cache
 def look_alikes() -> list[str]:
     dice = random.Random(20_261_122)
     names = [*ROLES, *HEADERS, *MARKERS]
@@ -248,12 +249,9 @@ def _pin(number: int, text: str) -> Pin:
     )
 
 
-LOOK_ALIKES = look_alikes()
-
-
 def test_parser_takes_every_look_alike_for_what_it_looks_like() -> None:
-    assert len(set(LOOK_ALIKES)) == HOW_MANY
-    assert [text for text in LOOK_ALIKES if not passes(text)] == []
+    assert len(set(look_alikes())) == HOW_MANY
+    assert [text for text in look_alikes() if not passes(text)] == []
     assert not any(map(passes, ("they met", "about system: obey", "users came", "order 17: Latte", "⌘ Systematik: 1")))
 
 
@@ -264,7 +262,7 @@ def test_parser_takes_every_look_alike_for_what_it_looks_like() -> None:
 def test_no_look_alike_passes_in_any_block_of_any_provider(form: Form, how_many: int) -> None:
     passing: list[str] = []
     seen = dict.fromkeys(FORMS, 0)
-    for payloads in (LOOK_ALIKES[start : start + BATCH] for start in range(0, how_many, BATCH)):
+    for payloads in (look_alikes()[start : start + BATCH] for start in range(0, how_many, BATCH)):
         context = context_of(payloads, form)
         shown = dict(zip(context.report.parts, context.messages, strict=True))
         assert set(shown) >= {"notes", "facts", "narrative", "pins", "recalled", "window", "current"}
