@@ -14,6 +14,7 @@ import pytest
 
 from reactor_memory import extend
 from tests.house.picture import CHECKOUT
+from tests.scenes.tables import each_row
 
 PAGE = CHECKOUT / "docs" / "extending.md"
 PUBLIC = {"reactor_memory", "reactor_memory.extend", "reactor_memory.testing"}
@@ -37,7 +38,7 @@ def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
         extend.Plugins  # type: ignore[attr-defined]  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize("name", dir(extend))
+@each_row("name", dir(extend))
 def test_every_name_is_documented(name: str) -> None:
     listed = PAGE.read_text(encoding="utf-8").partition("## All names")[2]
     assert f"`{name}`" in listed

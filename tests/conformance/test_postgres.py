@@ -55,10 +55,12 @@ class TestPostgresAsIndex(IndexInDatabase):
     pass
 
 
+@pytest.mark.slow  # each statement is run on SQLite in the fast suite
 class TestPostgresRanges(RangeSummaryRules):
     pass
 
 
+@pytest.mark.slow  # each statement is run on SQLite in the fast suite
 class TestPostgresArchive(ArchiveRules):
     pass
 

@@ -50,6 +50,7 @@ class TestFencedFeatures(FeatureRules):
     pass
 
 
+@pytest.mark.slow
 class TestFencedErasure(ErasureConformance):
     pass
 

@@ -28,6 +28,7 @@ class TestHierarchical(HierarchicalRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestAutomatic(AutomaticRules):
     pass
 

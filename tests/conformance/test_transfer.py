@@ -18,10 +18,11 @@ Make: TypeAlias = Callable[[str, str], Store]
 
 PAIRS = [
     ("memory", "sqlite"),
-    ("sqlite", "sqlite"),
+    pytest.param(("sqlite", "sqlite"), marks=pytest.mark.slow),
     pytest.param(("sqlite", "postgres"), marks=pytest.mark.postgres),
-    pytest.param(("postgres", "memory"), marks=pytest.mark.postgres),
+    pytest.param(("postgres", "memory"), marks=[pytest.mark.postgres, pytest.mark.slow]),
 ]
+"""The fast suite writes both kinds of database; what is read from PostgreSQL is what its own suite reads."""
 
 
 @pytest.fixture(params=PAIRS, ids=" to ".join)

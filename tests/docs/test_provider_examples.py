@@ -59,9 +59,8 @@ def test_every_example_is_run() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROVIDERS)
 
 
-@pytest.mark.parametrize(
-    "name", [each if each == "gemini_chat" else pytest.param(each, marks=pytest.mark.slow) for each in PROVIDERS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROVIDERS)
 async def test_the_example_remembers_what_was_said(name: str, tmp_path: Path) -> None:
     """One of them in another process, which takes as long again."""
     kind, environment, key = PROVIDERS[name]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from reactor_memory.forms.losses import not_shown
 from tests.forms.provider_histories import DATA, Json
 from tests.forms.test_given_back import QUESTION, check, check_blocks, messages_of
+from tests.scenes.tables import each_row
 
 THOUGHT = {"type": "thinking", "thinking": "hm", "signature": DATA}
 HIDDEN = {"type": "redacted_thinking", "data": DATA}
@@ -466,7 +465,7 @@ ODD: dict[str, list[tuple[str, list[Json]]]] = {
 }
 
 
-@pytest.mark.parametrize(("form", "name"), [(form, name) for form, found in ODD.items() for name, _ in found])
+@each_row(("form", "name"), [(form, name) for form, found in ODD.items() for name, _ in found])
 def test_odd_ones_come_back_as_they_came(form: str, name: str) -> None:
     history = dict(ODD[form])[name]
     check(form, history)

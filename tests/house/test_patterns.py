@@ -41,7 +41,7 @@ def slow_ones(most: int) -> list[str]:
 
 
 def test_no_pattern_takes_more_than_linear_time() -> None:
-    assert slow_ones(most=12) == []
+    assert slow_ones(most=6) == []
 
 
 @pytest.mark.slow
@@ -64,6 +64,13 @@ def test_patterns_are_found_wherever_they_are_made() -> None:
     assert kinds == {"match", "fullmatch", "search"}
 
 
+@each_row("pattern, method", [(r"\s+$", "search"), (r"(?:a+)+b", "match")])
+def test_a_slow_pattern_is_found(pattern: str, method: str) -> None:
+    use = Use("here", re.compile(pattern), method)
+    assert next(slow_texts(use, texts_for(use, most=60)), None)
+
+
+@pytest.mark.slow
 @each_row(
     "pattern, method",
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import verify_facts
@@ -14,6 +13,7 @@ from reactor_memory.features.facts.verification.narrative_proof import proven_na
 from reactor_memory.features.facts.verification.proof import proven
 from reactor_memory.models.ledger import Fact
 from tests.scenes.hostile_answers import HostileAnswer, hostile_answers
+from tests.scenes.tables import each_row
 
 ANSWERS = list(hostile_answers())
 LEAST = 200
@@ -25,7 +25,7 @@ def test_every_kind_is_tried_in_every_language() -> None:
     assert len(set(Counter(each.kind for each in ANSWERS).values())) == 1
 
 
-@pytest.mark.parametrize("each", ANSWERS, ids=lambda each: each.name)
+@each_row("each", ANSWERS)
 def test_none_counts_and_what_is_true_is_told(each: HostileAnswer) -> None:
     messages = [replace(message, seq=seq) for seq, message in enumerate(each.messages, start=1)]
     claims = [Fact(**claim) for claim in each.facts]

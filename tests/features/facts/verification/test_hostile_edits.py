@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import verify_facts
@@ -12,6 +11,7 @@ from reactor_memory.features.facts.summarizers.edited_records import Edited, edi
 from reactor_memory.features.facts.summarizers.line_edits import LineEdits, Merge, Replacement, StateEdit
 from reactor_memory.features.facts.summarizers.numbered_lines import numbered_lines
 from tests.scenes.hostile_answers import HostileAnswer, hostile_answers
+from tests.scenes.tables import each_row
 
 ANSWERS = list(hostile_answers())
 KINDS = ("goal", "constraint", "decision", "done", "open", "note")
@@ -38,7 +38,7 @@ def false_texts(each: HostileAnswer) -> list[str]:
     return [text for text in dict.fromkeys(texts) if text]
 
 
-@pytest.mark.parametrize("each", ANSWERS, ids=lambda each: each.name)
+@each_row("each", ANSWERS)
 def test_nothing_false_is_worded_and_all_that_is_true_stays(each: HostileAnswer) -> None:
     result = edited_by(each, *false_texts(each))
     assert [fact.value for fact in result.state if fact.verified] == []
@@ -47,13 +47,13 @@ def test_nothing_false_is_worded_and_all_that_is_true_stays(each: HostileAnswer)
     assert [text for text in each.true if text in said and text not in told] == []
 
 
-@pytest.mark.parametrize("each", [each for each in ANSWERS if "dropped" in each.kind], ids=lambda each: each.name)
+@each_row("each", [each for each in ANSWERS if "dropped" in each.kind])
 def test_what_binds_or_denies_cannot_be_dropped(each: HostileAnswer) -> None:
     told = " ".join(fact.value for fact in edited_by(each, drop=True).facts)
     assert all(text in told for text in each.true)
 
 
-@pytest.mark.parametrize("each", [each for each in ANSWERS if each.told], ids=lambda each: each.name)
+@each_row("each", [each for each in ANSWERS if each.told])
 def test_true_sentence_may_be_an_item(each: HostileAnswer) -> None:
     first = each.told.split()[0]
     is_name = any(first in message.content for message in each.messages)
