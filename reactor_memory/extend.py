@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from reactor_memory.models.requests import Ahead as Ahead
     from reactor_memory.models.requests import Appended as Appended
     from reactor_memory.models.requests import AppendRequest as AppendRequest
+    from reactor_memory.models.requests import BackgroundRows as BackgroundRows
     from reactor_memory.models.requests import ContextQuery as ContextQuery
     from reactor_memory.models.requests import ContextRows as ContextRows
     from reactor_memory.models.requests import ErasedBranch as ErasedBranch
@@ -138,7 +139,9 @@ _NAMES = {
     "models.index_requests": "IndexAnswer IndexPart RecallQuery",
     "models.leases": "Lease WorkState",
     "models.ledger": ("Condensed Extraction Fact Known Ledger NOTHING_KNOWN SealedSegment Segment Summary SummaryHead"),
-    "models.requests": ("Ahead AppendRequest Appended ContextQuery ContextRows ErasedBranch StoreHealth Withdrawn"),
+    "models.requests": (
+        "Ahead AppendRequest Appended BackgroundRows ContextQuery ContextRows ErasedBranch StoreHealth Withdrawn"
+    ),
     "models.session_pages": "SessionPage SessionPreview",
     "server.chat_agents": "ChatAgent",
     "server.parameters": "Caller",

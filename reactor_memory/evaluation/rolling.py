@@ -118,7 +118,8 @@ class RollingJob:
     async def _uncovered(self, session_id: str, covered_seq: int) -> list[Message]:
         found: list[Message] = []
         while True:
-            session, page = await self._messages.read_background(session_id, after=covered_seq)
+            rows = await self._messages.read_background(session_id, after=covered_seq)
+            session, page = rows.session, rows.messages
             found += page
             if not page or (page[-1].seq or 0) >= session.last_seq:
                 return found

@@ -108,6 +108,16 @@ class ContextRows(Value, frozen=True, kw_only=True):
     steps: Mapping[int, int] = {}
 
 
+class BackgroundRows(Value, frozen=True, kw_only=True):
+    """What background work reads of a session: messages in the order of the log, archived ones too. `steps` tells of
+    messages that turns stored while they ran where their turn begins; not where one message is asked for.
+    """
+
+    session: Session
+    messages: tuple[Message, ...] = ()
+    steps: Mapping[int, int] = {}
+
+
 def step_key(first_seq: int, last_seq: int) -> str:
     """The key of a step of the turn that begins with message `first_seq`, stored behind message `last_seq`."""
     return f"turn {first_seq} after {last_seq}"

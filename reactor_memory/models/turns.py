@@ -277,18 +277,26 @@ def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[
     What is left of turns that began before the first message stands in front. Results whose calls were before it, too,
     come first of all: no call of another turn is theirs, though it has the same id.
     """
-    turn: list[Message] = []
-    turns = {0: turn}
-    for message in messages:
-        seq = message.seq or 0
-        begins = steps.get(seq, seq if message.role == "user" else None)
-        if begins is not None:
-            turn = turns.setdefault(begins, [])
-        turn.append(message)
+    turns: dict[int, list[Message]] = {0: []}
+    for message, begins in zip(messages, begun_by(messages, steps), strict=True):
+        turns.setdefault(begins, []).append(message)
     first = messages[0].seq or 0 if messages else 0
     uncalled = _uncalled([turns[begins] for begins in sorted(turns) if begins < first])
     order = [message for begins in sorted(turns) for message in turns[begins]]
     return [*uncalled, *(each for each in order if each not in uncalled)] if uncalled else order
+
+
+def begun_by(messages: Sequence[Message], steps: Mapping[int, int]) -> list[int]:
+    """Of each message where its turn begins; 0 if that is not known. A user message that is no step begins one, and
+    what is no step belongs to the turn of the message before.
+    """
+    begun: list[int] = []
+    for place, message in enumerate(messages):
+        known = steps.get(message.seq or 0)
+        if known is None:
+            known = (message.seq or -place - 1) if message.role == "user" else begun[-1] if begun else 0
+        begun.append(known)
+    return begun
 
 
 def _uncalled(begun_before: Sequence[Sequence[Message]]) -> list[Message]:

@@ -168,9 +168,10 @@ class Forks:
     async def test_background_and_context_read_along_the_branch(self, store: MessageStore) -> None:
         await append_messages(store, "s", numbered(4))
         await fork(store, "s", "s~f", 4, own=["f4", "f5"])
-        session, messages = await store.read_background("s~f", after=1, limit=3)
+        behind = await store.read_background("s~f", after=1, limit=3)
+        session = behind.session
         assert session == await store.get_session("s~f", None)
-        assert texts(messages) == ["message 2", "message 3", "f4"]
+        assert texts(behind.messages) == ["message 2", "message 3", "f4"]
         rows = await store.read_context(ContextQuery(session_id="s~f", user_id=None, last_count=4))
         assert rows.session == session
         assert texts(rows.messages) == ["message 2", "message 3", "f4", "f5"]
@@ -197,7 +198,7 @@ class Withdrawal:
         assert seqs(await store.read("s", None, last=1)) == [2]
         rows = await store.read_context(ContextQuery(session_id="s", user_id=None, last_count=2))
         assert seqs(rows.messages) == [1, 2]
-        assert seqs((await store.read_background("s"))[1]) == [1, 2]
+        assert seqs((await store.read_background("s")).messages) == [1, 2]
 
     async def test_its_seq_is_not_used_again(self, store: MessageStore) -> None:
         await append_messages(store, "s", numbered(3))
@@ -245,7 +246,7 @@ class Withdrawal:
         withdrawn = await store.withdraw("s", None, seq=3, now=wall_clock(), refold=nothing_left)
         assert {branch.session_id for branch in withdrawn.branches} == {"s", "s~behind", "s~below"}
         for branch in withdrawn.branches:
-            assert branch.branch == (await store.read_background(branch.session_id))[0].branch
+            assert branch.branch == (await store.read_background(branch.session_id)).session.branch
         assert texts(await store.read("s~before", None)) == ["message 1", "message 2", "b3"]
         assert texts(await store.read("s~behind", None)) == ["message 1", "message 2", "h4"]
         assert texts(await store.read("s~below", None)) == ["message 1", "message 2", "h4", "l5"]

@@ -10,7 +10,7 @@ from reactor_memory.core.ports import LedgerFold, MessageStore
 from reactor_memory.errors import SessionNotFoundError, SessionOwnershipError, StoreClosedError
 from reactor_memory.models import Message, Role, Session, ToolCall, Visibility
 from reactor_memory.models.ledger import Summary
-from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery
+from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery, step_key
 from reactor_memory.testing.builders import append_messages, numbered, stored_form, wall_clock
 
 nothing_left: LedgerFold = lambda ledger: Summary()  # noqa: E731
@@ -143,9 +143,22 @@ class AppendAndRead:
 
     async def test_background_reads_without_an_owner(self, store: MessageStore) -> None:
         await append_messages(store, "s", numbered(10), user_id="owner")
-        session, messages = await store.read_background("s", after=2, limit=4)
-        assert session == await store.get_session("s", "owner")
-        assert seqs(messages) == [3, 4, 5, 6]
+        rows = await store.read_background("s", after=2, limit=4)
+        assert rows.session == await store.get_session("s", "owner")
+        assert seqs(rows.messages) == [3, 4, 5, 6]
+
+    async def test_steps_are_known_by_the_turns_that_stored_them(self, store: MessageStore) -> None:
+        """Two turns that run at once: what a message belongs to is known in contexts and in the background."""
+        for batch, turn in ((1, None), (1, None), (2, 1), (1, 2), (3, 1), (1, 2)):
+            key = None if turn is None else step_key(turn, len(await store.read("s", None)))
+            await append_messages(store, "s", numbered(batch), idempotency_key=key)
+        whole = {3: 1, 4: 1, 5: 2, 6: 1, 7: 1, 8: 1, 9: 2}
+        for after, limit in ((0, 1000), (0, 4), (2, 6), (3, 2), (7, 5), (8, 1000)):
+            rows = await store.read_background("s", after=after, limit=limit)
+            known = {seq: rows.steps.get(seq) for seq in seqs(rows.messages)}
+            assert known == {seq: whole.get(seq or 0) for seq in known}, after
+        rows = await store.read_context(ContextQuery(session_id="s", user_id=None, last_count=9))
+        assert {seq: rows.steps.get(seq or 0) for seq in (3, 4, 5, 6, 8, 9)} == {3: 1, 4: 1, 5: 2, 6: 1, 8: 1, 9: 2}
 
     async def test_background_does_not_know_an_unknown_session(self, store: MessageStore) -> None:
         with pytest.raises(SessionNotFoundError):

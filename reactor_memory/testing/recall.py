@@ -34,7 +34,7 @@ def part(owner: str, messages: Sequence[Message]) -> IndexPart:
 
 async def indexed(store: Store, index: RecallIndex, owner: str, messages: Sequence[Message]) -> bool:
     """Append the messages, if the session does not have them, and index them as one part."""
-    last = (await store.read_background(owner, limit=1))[0].last_seq if messages[0].seq != 1 else 0
+    last = (await store.read_background(owner, limit=1)).session.last_seq if messages[0].seq != 1 else 0
     if last < (messages[-1].seq or 0):
         await append_messages(store, owner, messages)
     lease = await claimed(store, owner)

@@ -29,7 +29,7 @@ class Store(MessageStore, Protocol):
 
 
 async def session_of(store: Store, session_id: str) -> Session:
-    return (await store.read_background(session_id, limit=1))[0]
+    return (await store.read_background(session_id, limit=1)).session
 
 
 async def ledger_of(store: Store, session_id: str) -> Ledger:

@@ -25,6 +25,7 @@ from reactor_memory.core.loading import ContextLoader, Loaded
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.core.sources import Views
 from reactor_memory.features.facts.extractor import Extracted, Extractor
+from reactor_memory.features.facts.talk import Talk
 from reactor_memory.features.recall.question import Question
 from reactor_memory.features.recall.recaller import Recaller
 from reactor_memory.features.tiers.plan import Writing
@@ -183,16 +184,16 @@ class ObservedExtractor(_Observed, Extractor):
     async def extract(
         self,
         session_id: str,
-        messages: Sequence[Message],
+        talk: Talk,
         known: Known = NOTHING_KNOWN,
         *,
         failures: int = 0,
         is_anew: bool = False,
     ) -> Extracted:
         with self._telemetry.operation("summarize", session_id) as span:
-            extracted = await super().extract(session_id, messages, known, failures=failures, is_anew=is_anew)
+            extracted = await super().extract(session_id, talk, known, failures=failures, is_anew=is_anew)
             span.set_attribute("gen_ai.memory.summarizer", extracted.summarizer)
-            span.set_attribute("gen_ai.memory.messages", len(messages))
+            span.set_attribute("gen_ai.memory.messages", talk.own_count)
             span.set_attribute("gen_ai.memory.facts", len(extracted.extraction.facts))
             self._telemetry.used(span, extracted.extraction.usage)
         return extracted

@@ -28,6 +28,7 @@ from reactor_memory import (
 )
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
+from reactor_memory.core.turn_log import TurnLog
 from reactor_memory.models.turns import INTERRUPTED
 from tests.acceptance.scenes import USER, agent_memory, scripted, settings, talk, texts
 from tests.doubles.faulty_database import FaultyDatabase
@@ -63,7 +64,8 @@ def problems(memory: Memory, context: Context) -> list[str]:
 # -- stored while it runs ---------------------------------------------------------------------------------------------
 
 
-async def test_each_step_is_there_for_others_when_add_returns(tmp_path: Path) -> None:
+async def test_each_step_is_there_for_others_when_add_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TurnLog, "_start", lambda log: None)  # what is not awaited is stored soon, too
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     async with agent_memory(scripted(), url) as memory, agent_memory(scripted(), url) as other:
         async with memory.turn("s", QUESTION, user_id=USER) as turn:

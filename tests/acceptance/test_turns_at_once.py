@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any
@@ -13,7 +13,8 @@ import pytest
 from reactor_memory import Memory, Message, ToolCall
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
-from reactor_memory.models.requests import ContextQuery, step_key
+from reactor_memory.models.requests import ContextQuery
+from tests.acceptance.at_once import AtOnce, order_of
 from tests.acceptance.scenes import USER, agent_memory, scripted
 from tests.proofs.provider_rules import provider_problems
 
@@ -49,37 +50,6 @@ def turn_of(name: str, exchanges: int, *, at_once: int = 1, ids: str = "") -> li
         names = [f"{ids or name}-{number}-{each}" for each in range(at_once)]
         batches += [[called(name, *names)], *([told(name, each)] for each in names)]
     return [*batches, [Message.assistant(f"{name} is answered")]]
-
-
-class AtOnce:
-    """Turns that run at once in the session ``s``, of which each stores its batches one after the other."""
-
-    def __init__(self, memory: Memory, turns: Sequence[Sequence[Sequence[Message]]]) -> None:
-        self._memory = memory
-        self._left = [list(turn) for turn in turns]
-        self._began: dict[int, int] = {}
-        self._last = 0
-
-    async def store(self, order: Iterable[int]) -> None:
-        """The next batch of a turn for each number of the order."""
-        for number in order:
-            key = step_key(self._began[number], self._last) if number in self._began else None
-            batch = self._left[number].pop(0)
-            appended = await self._memory.save_history("s", batch, user_id=USER, idempotency_key=key)
-            self._last = appended.last_seq
-            self._began.setdefault(number, self._last)
-
-
-def order_of(turns: Sequence[Sequence[object]], chance: random.Random, most_at_once: int) -> list[int]:
-    """Which turn does something next: at most so many run at once."""
-    left = [len(turn) for turn in turns]
-    order: list[int] = []
-    while any(left):
-        running = [number for number, batches in enumerate(left) if batches][:most_at_once]
-        number = chance.choice(running)
-        left[number] -= 1
-        order.append(number)
-    return order
 
 
 async def problems(memory: Memory, context: Context, *, before_seq: int | None = None) -> list[str]:

@@ -12,7 +12,15 @@ from reactor_memory.core.log.branches import group_of
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import GroupedWrite, Steps
 from reactor_memory.models import Message, Session
-from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery, ContextRows, StoreHealth, Withdrawn
+from reactor_memory.models.requests import (
+    Appended,
+    AppendRequest,
+    BackgroundRows,
+    ContextQuery,
+    ContextRows,
+    StoreHealth,
+    Withdrawn,
+)
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold
@@ -71,9 +79,7 @@ class SqlMessageStore:
     ) -> tuple[Message, ...]:
         return await self._database.read(log.operations.read_ranges, session_id, user_id, ranges)
 
-    async def read_background(
-        self, session_id: str, *, after: int = 0, limit: int = 1000
-    ) -> tuple[Session, tuple[Message, ...]]:
+    async def read_background(self, session_id: str, *, after: int = 0, limit: int = 1000) -> BackgroundRows:
         return await self._database.read(log.operations.read_background, session_id, after=after, limit=limit)
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:

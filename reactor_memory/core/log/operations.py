@@ -35,6 +35,7 @@ from reactor_memory.models.requests import (
     SUMMARIZE,
     Appended,
     AppendRequest,
+    BackgroundRows,
     ContextQuery,
     ContextRows,
     turn_of_step,
@@ -56,6 +57,9 @@ SESSION_COLUMNS = 11
 
 SHOWN_ANYWAY = -1
 """Summaries that end behind this hide none of the messages."""
+
+LARGEST_STEP = 100
+"""Background work may begin within a step of so many messages and still know whose it is."""
 
 MOST_LEADING = 8
 """So many system messages at the head of a session always stand."""
@@ -307,14 +311,17 @@ def read_before(
     return messages, (yield from read_steps(branch, messages))
 
 
-def read_steps(branch: Sequence[BranchRange], messages: Sequence[Message]) -> Steps[dict[int, int]]:
+def read_steps(
+    branch: Sequence[BranchRange], messages: Sequence[Message], *, within_batch: int = 0
+) -> Steps[dict[int, int]]:
     """Of messages, oldest first, where the turn begins whose steps they are; read if turns may have run at once, which
-    the messages alone do not tell where turns that began before go on among them.
+    the messages alone do not tell where turns that began before go on among them. With `within_batch` always, and the
+    first of them may stand within a batch, that far behind where it begins.
     """
-    if not messages or (messages[0].seq == 1 and not may_have_run_at_once(messages)):
+    if not messages or not (within_batch or messages[0].seq != 1 or may_have_run_at_once(messages)):
         return {}
     steps: dict[int, int] = {}
-    for part in stored_parts(branch, (messages[0].seq or 1) - 1, messages[-1].seq):
+    for part in stored_parts(branch, max(0, (messages[0].seq or 1) - 1 - within_batch), messages[-1].seq):
         steps |= _steps_of((yield Query("steps", part.values() | {"pattern": STEP_KEYS})))
     return steps
 
@@ -382,13 +389,15 @@ def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps
     return newest, (yield from read_steps(branch, newest))
 
 
-def read_background(session_id: str, *, after: int, limit: int) -> Steps[tuple[Session, tuple[Message, ...]]]:
+def read_background(session_id: str, *, after: int, limit: int) -> Steps[BackgroundRows]:
     session = yield from find_session(session_id)
     if session is None:
         raise SessionNotFoundError(session_id)
     if session.deleted_at is not None:
         raise SessionDeletedError(session_id)
-    return session, (yield from _oldest(session.branch, limit, after=after, wanted="archived too"))
+    messages = yield from _oldest(session.branch, limit, after=after, wanted="archived too")
+    steps = (yield from read_steps(session.branch, messages, within_batch=LARGEST_STEP)) if limit > 1 else {}
+    return BackgroundRows(session=session, messages=messages, steps=steps)
 
 
 class StoredPart(NamedTuple):

@@ -30,6 +30,7 @@ from reactor_memory.models.requests import (
     Ahead,
     Appended,
     AppendRequest,
+    BackgroundRows,
     ContextQuery,
     ContextRows,
     ErasedBranch,
@@ -195,9 +196,7 @@ class MessageStore(Protocol):
         """The messages of several ranges of seq, ends included, as `read` gives them: each once, oldest first."""
         ...
 
-    async def read_background(
-        self, session_id: str, *, after: int = 0, limit: int = 1000
-    ) -> tuple[Session, tuple[Message, ...]]:
+    async def read_background(self, session_id: str, *, after: int = 0, limit: int = 1000) -> BackgroundRows:
         """The first `limit` messages after `after`, without an owner check: for background work only.
 
         Raises `SessionNotFoundError` and `SessionDeletedError`.

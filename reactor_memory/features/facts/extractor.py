@@ -14,6 +14,7 @@ import msgspec
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.evidence import verify_facts, verify_narrative
 from reactor_memory.features.facts.provider_guard import BreakerOpenError, ProviderGuard
+from reactor_memory.features.facts.talk import Talk
 from reactor_memory.features.facts.working_state import is_state
 from reactor_memory.models import Message, Value, is_kept_by_author
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
@@ -75,13 +76,13 @@ class Extractor:
     async def extract(
         self,
         session_id: str,
-        messages: Sequence[Message],
+        talk: Talk,
         known: Known = NOTHING_KNOWN,
         *,
         failures: int = 0,
         is_anew: bool = False,
     ) -> Extracted:
-        """Facts (verified or marked as not) and narrative of `messages`, for `session_id`, which pays. `failures`: how
+        """Facts (verified or marked as not) and narrative of `talk`, for `session_id`, which pays. `failures`: how
         often it failed before this time. `is_anew`: memory has them already, so a summarizer that is too slow is no
         reason for the fallback.
 
@@ -91,7 +92,7 @@ class Extractor:
         """
         summarizer, extraction, read = self._summarizer, Extraction(), tuple[Message, ...]()
         is_late = False
-        originals = _originals(messages)
+        originals = _originals(talk)
         if originals:
             read, told = await self._guard.redacted(originals, known)
             answer = None
@@ -108,7 +109,7 @@ class Extractor:
                 summarizer = self._fallback
                 answer = await summarizer.summarize(read, known=told)
             prove = _found if summarizer.name == self._fallback.name else partial(_proven, known=told)
-            extraction = await anyio.to_thread.run_sync(prove, answer, read)
+            extraction = _own(await anyio.to_thread.run_sync(prove, answer, read), talk)
         return Extracted(
             extraction=extraction,
             summarizer=summarizer.name,
@@ -117,13 +118,14 @@ class Extractor:
             is_provisional=is_late,
         )
 
-    async def read_offline(self, messages: Sequence[Message]) -> Extracted:
-        """What the fallback finds in `messages`, as `extract` would give it: nobody is asked."""
-        originals = _originals(messages)
+    async def read_offline(self, talk: Talk) -> Extracted:
+        """What the fallback finds in `talk`, as `extract` would give it: nobody is asked."""
+        originals = _originals(talk)
         read, extraction = tuple[Message, ...](), Extraction()
         if originals:
             read, _ = await self._guard.redacted(originals)
-            extraction = await anyio.to_thread.run_sync(_found, await self._fallback.summarize(read), read)
+            found = await self._fallback.summarize(read)
+            extraction = _own(await anyio.to_thread.run_sync(_found, found, read), talk)
         return Extracted(
             extraction=extraction,
             summarizer=self._fallback.name,
@@ -150,8 +152,16 @@ class Extractor:
             return None
 
 
-def _originals(messages: Sequence[Message]) -> list[Message]:
-    return [each for each in messages if each.role != "summary" and not is_kept_by_author(each)]
+def _originals(talk: Talk) -> list[Message]:
+    """What can be read; nothing where it is only what was read before."""
+    found = [each for each in talk.messages if each.role != "summary" and not is_kept_by_author(each)]
+    return found if any((each.seq or 0) >= talk.first_seq for each in found) else []
+
+
+def _own(extraction: Extraction, talk: Talk) -> Extraction:
+    """Without what was read before: memory has it."""
+    facts = tuple(fact for fact in extraction.facts if fact.source_seq >= talk.first_seq)
+    return msgspec.structs.replace(extraction, facts=facts) if len(facts) < len(extraction.facts) else extraction
 
 
 def parted(extracted: Extracted, ranges: Sequence[tuple[int, int]]) -> list[Extracted]:

@@ -7,7 +7,7 @@ write is refused or finds nothing left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -24,11 +24,12 @@ from reactor_memory.features.facts.fold import SummaryFold
 from reactor_memory.features.facts.operations import check_whole
 from reactor_memory.features.facts.segments import archived_segment, next_segment
 from reactor_memory.features.facts.session_ledger import known_of
+from reactor_memory.features.facts.talk import Talk, in_talk, said_before
 from reactor_memory.features.facts.withheld_facts import facts_without_cleared, ledger_without_cleared, segment_without
 from reactor_memory.models import Message, Session
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Fact, Known, Ledger, SealedSegment, Segment, Summary, SummaryHead
-from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, LeaseLostError
+from reactor_memory.models.requests import RELEASE_SECONDS, SUMMARIZE, BackgroundRows, LeaseLostError
 from reactor_memory.models.seq_ranges import is_within
 
 if TYPE_CHECKING:
@@ -112,14 +113,15 @@ class LedgerJob:
 
     async def _step(self, lease: Lease, *, trigger: int, at_once: int = MOST_AT_ONCE) -> int | None:
         summary = await self._summaries.get_summary_head(lease.session_id) or SummaryHead()
-        session, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
+        rows, sealable = await self._next_sealable(lease.session_id, summary.covered_seq)
+        session, steps = rows.session, rows.steps
         if summary.stale_ranges:
             return await self._repair(lease, session, summary)
         archived_until = (await self._amendments.read_archived(session.branch)).until_seq
         if archived_until <= summary.covered_seq and session.last_seq <= trigger:
             return None
         if archived_until > summary.covered_seq and not sealable:
-            archived = await self._archived(session, summary.covered_seq, archived_until)
+            archived, steps = await self._archived(session, summary.covered_seq, archived_until)
             sealable = (archived,) if archived else ()
         if inherits_more(session, summary):
             ledger = await self._ledger(session)
@@ -132,7 +134,7 @@ class LedgerJob:
             ledger = await self._sealed_by(owner, session, sealable[0][-1].seq or 0)
             if ledger.covered_seq > summary.covered_seq:
                 return await self._put(lease, summary, self._fold.whole(ledger))
-        return await self._seal(lease, session, sealable[:at_once])
+        return await self._seal(lease, session, sealable[:at_once], steps)
 
     async def _write_lines(self, lease: Lease, head: SummaryHead) -> int | None:
         """Write the lines of a summary that has none, when nothing else is due: many segments in a row need one set.
@@ -153,25 +155,32 @@ class LedgerJob:
             self._whole.clear()
         self._whole[session_id] = (summary.epoch, summary.version)
 
-    async def _next_sealable(self, session_id: str, covered_seq: int) -> tuple[Session, Sequence[Sequence[Message]]]:
+    async def _next_sealable(
+        self, session_id: str, covered_seq: int
+    ) -> tuple[BackgroundRows, Sequence[Sequence[Message]]]:
         """The messages of the next due segments; none if no segment is due."""
         limit = self._segment_message_count * MOST_AT_ONCE
         while True:
-            session, messages = await self._messages.read_background(session_id, after=covered_seq, limit=limit)
-            found = tuple(due_segments(messages, self._segment_message_count))
-            if found or len(messages) < limit:
-                return session, found
+            rows = await self._messages.read_background(session_id, after=covered_seq, limit=limit)
+            found = tuple(due_segments(rows.messages, self._segment_message_count, rows.steps))
+            if found or len(rows.messages) < limit:
+                return rows, found
             limit *= 2
 
-    async def _archived(self, session: Session, covered_seq: int, until_seq: int) -> Sequence[Message]:
-        """The archived messages that are not sealed yet."""
+    async def _archived(
+        self, session: Session, covered_seq: int, until_seq: int
+    ) -> tuple[Sequence[Message], Mapping[int, int]]:
+        """The archived messages that are not sealed yet, and their steps."""
         limit = until_seq - covered_seq
-        _, messages = await self._messages.read_background(session.session_id, after=covered_seq, limit=limit)
-        return messages[: archived_segment(messages, until_seq) or 0]
+        rows = await self._messages.read_background(session.session_id, after=covered_seq, limit=limit)
+        end = archived_segment(rows.messages, until_seq, rows.steps, self._segment_message_count)
+        return rows.messages[: end or 0], rows.steps
 
-    async def _seal(self, lease: Lease, session: Session, due: Sequence[Sequence[Message]]) -> int:
+    async def _seal(
+        self, lease: Lease, session: Session, due: Sequence[Sequence[Message]], steps: Mapping[int, int]
+    ) -> int:
         before = check_whole(await self._summaries.get_summary(session.session_id) or Summary())
-        sealed, fault = await self._sealed(lease, session, before, due)
+        sealed, fault = await self._sealed(lease, session, before, due, steps)
         # what was said of the session during the extraction must not make it vain
         now = await self._newest(session.session_id, before)
         folded = await self._folded(session, now, sealed)
@@ -196,7 +205,12 @@ class LedgerJob:
         return await self._summaries.get_summary(session_id) or Summary()
 
     async def _sealed(
-        self, lease: Lease, session: Session, before: Summary, due: Sequence[Sequence[Message]]
+        self,
+        lease: Lease,
+        session: Session,
+        before: Summary,
+        due: Sequence[Sequence[Message]],
+        steps: Mapping[int, int],
     ) -> tuple[Sequence[SealedSegment], SummarizationError | None]:
         """The first of the due segments, and those after it for which there is time; the fault that ended that, if one
         did.
@@ -207,7 +221,8 @@ class LedgerJob:
         start = before.covered_seq + 1
         for messages in due:
             try:
-                extracted = await self._read(lease, session, messages, facts)
+                talk = await self._talk(session, messages, steps)
+                extracted = await self._read(lease, session, talk, facts)
             except SummarizationError as error:
                 if not found:
                     raise
@@ -222,12 +237,19 @@ class LedgerJob:
                 break
         return found, None
 
-    async def _read(
-        self, lease: Lease, session: Session, messages: Sequence[Message], facts: Sequence[Fact]
-    ) -> Extracted:
+    async def _talk(self, session: Session, messages: Sequence[Message], steps: Mapping[int, int]) -> Talk:
+        """The messages turn by turn, with what was said before them of the turns that go on in them."""
+        begun: list[Message] = []
+        for first, until in said_before(messages, steps):
+            rows = await self._messages.read_background(session.session_id, after=first - 1, limit=until - first + 1)
+            begun += (each for each in rows.messages if (each.seq or 0) <= until)
+            steps = {**rows.steps, **steps}
+        return in_talk(messages, begun, steps)
+
+    async def _read(self, lease: Lease, session: Session, talk: Talk, facts: Sequence[Fact]) -> Extracted:
         if self._question:
-            return await self._extractor.read_offline(messages)
-        return await self._extractor.extract(session.session_id, messages, known_of(facts), failures=lease.attempts)
+            return await self._extractor.read_offline(talk)
+        return await self._extractor.extract(session.session_id, talk, known_of(facts), failures=lease.attempts)
 
     async def _folded(self, session: Session, summary: Summary, sealed: Sequence[SealedSegment]) -> Summary:
         """`summary` with more segments. A truncated one also needs what the ledger says about the same things.
@@ -288,13 +310,14 @@ class LedgerJob:
         it covered without segments, or what is to be read anew.
         """
         start, end = ranges[0][0], ranges[-1][1]
-        _, messages = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
-        left = [message for message in messages if (message.seq or 0) <= end]
+        rows = await self._messages.read_background(session.session_id, after=start - 1, limit=end - start + 1)
+        left = [message for message in rows.messages if (message.seq or 0) <= end]
+        talk = await self._talk(session, left, rows.steps)
         told = amended(ledger.facts, ledger.corrections)
         others = [fact for fact in told if not start <= fact.source_seq <= end]
         names = known_of((fact for fact in others if fact.source_seq < start), others)
         extracted = await self._extractor.extract(
-            session.session_id, left, names, failures=lease.attempts, is_anew=is_anew
+            session.session_id, talk, names, failures=lease.attempts, is_anew=is_anew
         )
         sealed = await anyio.to_thread.run_sync(self._segments, session.session_id, ranges, left, extracted)
         shown = with_segments(ledger, await self._visible(session, sealed))
@@ -311,7 +334,7 @@ class LedgerJob:
         summary = await self._summaries.get_summary_head(lease.session_id) if asked else None
         if summary is None:
             return None
-        session, _ = await self._messages.read_background(lease.session_id, limit=1)
+        session = (await self._messages.read_background(lease.session_id, limit=1)).session
         ledger = await self._ledger(session)
         is_last = len(asked) == len(outdated or waiting)
         renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1) if is_last else summary
@@ -430,7 +453,7 @@ class FullJob:
 
     async def step(self, lease: Lease) -> int | None:
         """Read everything before the window and replace the summary."""
-        session, messages = await self._read_all(lease.session_id)
+        session, messages, steps = await self._read_all(lease.session_id)
         cleared = (await self._amendments.read_archived(session.branch)).cleared
         until = session.last_seq - self._recent
         before = [each for each in messages if (each.seq or 0) <= until and not is_within(each.seq or 0, cleared)]
@@ -440,7 +463,7 @@ class FullJob:
             return None
         known = await self._summaries.get_summary(lease.session_id) or Summary()
         extracted = await self._extractor.extract(
-            session.session_id, before, Known(facts=known.facts()), failures=lease.attempts
+            session.session_id, in_talk(before, (), steps), Known(facts=known.facts()), failures=lease.attempts
         )
         extraction = extracted.extraction
         segment = Segment(
@@ -465,14 +488,16 @@ class FullJob:
         folded = await anyio.to_thread.run_sync(lambda: self._fold.with_lines(self._fold.whole(left)))
         return await put_successor(self._summaries, lease, successor(now, folded, self._clock()))
 
-    async def _read_all(self, session_id: str) -> tuple[Session, list[Message]]:
+    async def _read_all(self, session_id: str) -> tuple[Session, list[Message], dict[int, int]]:
         found: list[Message] = []
+        steps: dict[int, int] = {}
         while True:
             after = (found[-1].seq or 0) if found else 0
-            session, page = await self._messages.read_background(session_id, after=after)
-            found.extend(page)
-            if not page or (page[-1].seq or 0) >= session.last_seq:
-                return session, found
+            rows = await self._messages.read_background(session_id, after=after)
+            found.extend(rows.messages)
+            steps |= rows.steps
+            if not rows.messages or (rows.messages[-1].seq or 0) >= rows.session.last_seq:
+                return rows.session, found, steps
 
 
 def inherits_more(session: Session, summary: SummaryHead) -> bool:
@@ -488,9 +513,11 @@ def owner_of(session: Session, seq: int) -> str:
     return session.session_id
 
 
-def due_segments(messages: Sequence[Message], segment_message_count: int) -> Iterator[Sequence[Message]]:
+def due_segments(
+    messages: Sequence[Message], segment_message_count: int, steps: Mapping[int, int]
+) -> Iterator[Sequence[Message]]:
     """The messages of each complete segment."""
-    while (count := next_segment(messages, segment_message_count)) is not None:
+    while (count := next_segment(messages, segment_message_count, steps)) is not None:
         yield messages[:count]
         messages = messages[count:]
 

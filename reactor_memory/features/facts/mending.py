@@ -43,7 +43,7 @@ def mended(step: Step, *, messages: MessageStore, database: Database, clock: Clo
         try:
             return await step(lease)
         except DAMAGE:
-            session, _ = await messages.read_background(lease.session_id, limit=1)
+            session = (await messages.read_background(lease.session_id, limit=1)).session
             if not await database.write(drop_damaged, session.branch, now=clock()):
                 raise
             log.warning("what is derived is damaged and made again", extra={"session_id": lease.session_id})

@@ -14,6 +14,7 @@ from reactor_memory.features.redaction import redacted, unredacted
 from reactor_memory.models import Message
 from reactor_memory.models.index_requests import IndexPart, Passage
 from reactor_memory.models.leases import Lease
+from reactor_memory.models.turns import in_turns
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import MessageStore, RecallIndex, Redactor, SummaryStore
@@ -54,13 +55,14 @@ class Indexer:
         after = until or await self._before_own(lease.session_id)
         indexed = False
         while after < covered_seq:
-            _, read = await self._messages.read_background(lease.session_id, after=after, limit=MESSAGES_AT_A_TIME)
+            rows = await self._messages.read_background(lease.session_id, after=after, limit=MESSAGES_AT_A_TIME)
+            read = rows.messages
             end = _end_of_part(read, covered_seq) if len(read) == MESSAGES_AT_A_TIME else covered_seq
             part = IndexPart(
                 conversation_id=lease.session_id,
                 start_seq=after + 1,
                 end_seq=end,
-                passages=await self._passages([each for each in read if (each.seq or 0) <= end]),
+                passages=await self._passages(in_turns([each for each in read if (each.seq or 0) <= end], rows.steps)),
             )
             if not await self._index.extend(lease, part):
                 break
@@ -71,7 +73,7 @@ class Indexer:
         """The message before the first one that no ancestor of the session indexes: it inherits what they sealed."""
         if not is_fork(session_id):
             return 0
-        session, _ = await self._messages.read_background(session_id, limit=1)
+        session = (await self._messages.read_background(session_id, limit=1)).session
         ledger = await self._summaries.read_ledger(session.session_id, session.branch)
         own = [each.start_seq for each in ledger.segments if each.conversation_id == session.session_id]
         return min(own, default=session.branch[-1].start_seq) - 1
@@ -79,7 +81,7 @@ class Indexer:
     async def _passages(self, messages: Sequence[Message]) -> tuple[Passage, ...]:
         def cut() -> tuple[Passage, ...]:
             clean = None if self._redactor is unredacted else redacted(messages, self._redactor)
-            return tuple(passages_of(messages, clean))
+            return tuple(sorted(passages_of(messages, clean), key=lambda each: each.place))
 
         return await anyio.to_thread.run_sync(cut, abandon_on_cancel=True)
 

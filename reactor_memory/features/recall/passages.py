@@ -111,11 +111,14 @@ def _terms_by_seq(messages: Sequence[Message], language: str | None) -> Mapping[
 
 
 def pieces(messages: Sequence[Message]) -> Iterator[Piece]:
-    """The messages in pieces, short talk of one turn joined."""
-    calls = _calls_of(messages)
+    """The messages, turn by turn, in pieces: short talk of one turn joined. A result answers the newest call of its
+    id.
+    """
+    calls: dict[str, tuple[int, ToolCall]] = {}
     talk: list[Message] = []
     for message in messages:
         text = text_of(message)
+        calls.update((call.id, (message.seq or 0, call)) for call in message.tool_calls)
         joins = talk and message.role != "user" and _is_talk(message) and _follows(talk[-1], message)
         if talk and not (joins and sum(width(each.content) for each in talk) + width(text) <= PASSAGE_CHARACTERS):
             yield _joined(talk)
@@ -170,11 +173,6 @@ def _cut(message: Message, text: str, calls: Mapping[str, tuple[int, ToolCall]])
 def _tokens_of(message: Message) -> int:
     """About what its text takes: it was counted when it was saved."""
     return message.token_count or 1 + len(text_of(message)) // CHARACTERS_A_TOKEN
-
-
-def _calls_of(messages: Sequence[Message]) -> Mapping[str, tuple[int, ToolCall]]:
-    """The calls by their ids, and where they were made; of equal ids the latest one."""
-    return {call.id: (message.seq or 0, call) for message in messages for call in message.tool_calls}
 
 
 def short_call(call: ToolCall) -> str:

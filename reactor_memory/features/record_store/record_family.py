@@ -187,6 +187,17 @@ def to_record(value: object) -> bytes:
     return _ENCODER.encode(value)
 
 
+def record_of(message: Message, turn: int | None) -> bytes:
+    """The record of a message; of a step of a turn with the message that the turn begins with."""
+    record = _ENCODER.encode(message)
+    return record if turn is None else b"%s,%s%d}" % (record[:-1], _TURN_FIELD, turn)
+
+
+def turn_of(record: bytes) -> int | None:
+    """Where the turn begins whose step this is."""
+    return _read(_STEP, record).turn if _TURN_FIELD in record else None
+
+
 def message_from(record: bytes) -> Message:
     return _read(_MESSAGE, record)
 
@@ -204,7 +215,13 @@ def _read(decoder: msgspec.json.Decoder[Any], record: bytes) -> Any:
         raise StoreCorruptError("store: a record is damaged") from None
 
 
+class _Step(msgspec.Struct):
+    turn: int | None = None
+
+
+_TURN_FIELD = b'"turn":'
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+_STEP = msgspec.json.Decoder(_Step)
 _MESSAGE = msgspec.json.Decoder(Message)
 _LOG = msgspec.json.Decoder(dict[str, Conversation])
 _MADE = msgspec.json.Decoder(Made)

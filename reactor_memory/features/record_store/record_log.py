@@ -32,17 +32,21 @@ from reactor_memory.features.record_store.record_family import (
     message_name,
     owned_by,
     quoted,
+    record_of,
     to_record,
+    turn_of,
 )
 from reactor_memory.models import Message, Session
 from reactor_memory.models.requests import (
     SUMMARIZE,
     Appended,
     AppendRequest,
+    BackgroundRows,
     ContextQuery,
     ContextRows,
     StoreHealth,
     Withdrawn,
+    turn_of_step,
 )
 from reactor_memory.models.session_pages import SessionPage, SessionPreview
 
@@ -79,7 +83,8 @@ class RecordMessageStore:
             every = request.work_every
             if every is not None and appended.last_seq // every > before // every:
                 family.work(request.session_id, SUMMARIZE).make_due(request.now)
-            records = {message_name(request.session_id, each.seq or 0): to_record(each) for each in numbered}
+            turn = turn_of_step(key or "")
+            records = {message_name(request.session_id, each.seq or 0): record_of(each, turn) for each in numbered}
             answer = {} if batch is None else {batch: to_record((request.fingerprint, appended))}
             return appended, records | answer
 
@@ -114,25 +119,36 @@ class RecordMessageStore:
         session, derived = conversation.session, family.derived(query.session_id)
         newest = family.newest_first(session.branch)
         summary = derived.summary
+        messages, steps = await self._window(newest, session.last_seq, query)
         return ContextRows(
             session=session,
             summary=summary if query.facts or summary is None else summary.head,
             layout=derived.layout(query.budget, query.settings_fingerprint),
-            messages=await self._window(newest, session.last_seq, query),
+            messages=messages,
+            steps=steps,
         )
 
-    async def _window(self, newest: Iterator[tuple[str, int]], length: int, query: ContextQuery) -> tuple[Message, ...]:
+    async def _window(
+        self, newest: Iterator[tuple[str, int]], length: int, query: ContextQuery
+    ) -> tuple[tuple[Message, ...], dict[int, int]]:
+        """The messages, oldest first, and where the turns begin whose steps they are."""
         if query.trigger_message_count is None or length <= query.trigger_message_count:
-            return await self._messages(list(islice(newest, query.last_count + query.before_count))[::-1])
+            records = await self._records(list(islice(newest, query.last_count + query.before_count))[::-1])
+            messages = tuple(map(message_from, records))
+            return messages, _steps(messages, records)
         window: list[Message] = []
+        steps: dict[int, int] = {}
         tokens, rest = 0, islice(newest, query.max_messages)
         while tokens <= query.max_tokens and (portion := list(islice(rest, PORTION))):
-            for message in reversed(await self._messages(portion[::-1])):
+            records = await self._records(portion)
+            messages = tuple(map(message_from, records))
+            steps |= _steps(messages, records)
+            for message in messages:
                 window.append(message)
                 tokens += (message.token_count or 0) + query.overhead
                 if tokens > query.max_tokens:
                     break
-        return tuple(window[::-1])
+        return tuple(window[::-1]), steps
 
     async def read_ranges(
         self, session_id: str, user_id: str | None, ranges: Sequence[tuple[int, int]]
@@ -146,9 +162,7 @@ class RecordMessageStore:
         places = {seq: place for part in parts for place, seq in part}
         return await self._messages([(places[seq], seq) for seq in sorted(places)])
 
-    async def read_background(
-        self, session_id: str, *, after: int = 0, limit: int = 1000
-    ) -> tuple[Session, tuple[Message, ...]]:
+    async def read_background(self, session_id: str, *, after: int = 0, limit: int = 1000) -> BackgroundRows:
         family = await self._family(session_id)
         conversation = family.sessions.get(session_id)
         if conversation is None:
@@ -157,7 +171,9 @@ class RecordMessageStore:
         if session.deleted_at is not None:
             raise SessionDeletedError(session_id)
         places = list(family.newest_first(session.branch, after))[::-1][:limit]
-        return session, await self._messages(places)
+        records = await self._records(places)
+        messages = tuple(map(message_from, records))
+        return BackgroundRows(session=session, messages=messages, steps=_steps(messages, records))
 
     async def list_sessions(self, user_id: str | None, *, limit: int = 50, cursor: str | None = None) -> SessionPage:
         begin = None if cursor is None else _place(decode_cursor(cursor))
@@ -282,6 +298,9 @@ class RecordMessageStore:
 
     async def _messages(self, places: Sequence[tuple[str, int]]) -> tuple[Message, ...]:
         """What is stored there, in this order."""
+        return tuple(map(message_from, await self._records(places)))
+
+    async def _records(self, places: Sequence[tuple[str, int]]) -> list[bytes]:
         names = [message_name(session_id, seq) for session_id, seq in places]
         found = await self._families.read(names)
         for (session_id, _), name in zip(places, names, strict=True):
@@ -290,7 +309,13 @@ class RecordMessageStore:
                 if owner is not None and owner.session.deleted_at is not None:
                     raise SessionDeletedError(session_id)
                 raise StoreCorruptError("store: the record of a message is missing")
-        return tuple([message_from(found[name]) for name in names])
+        return [found[name] for name in names]
+
+
+def _steps(messages: Iterable[Message], records: Iterable[bytes]) -> dict[int, int]:
+    """Of messages where the turn begins whose steps they are."""
+    turns = ((message.seq or 0, turn_of(record)) for message, record in zip(messages, records, strict=True))
+    return {seq: turn for seq, turn in turns if turn is not None}
 
 
 def _begun(family: Family, request: AppendRequest) -> Conversation:

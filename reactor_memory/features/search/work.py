@@ -81,11 +81,12 @@ class UnreadMessages:
     async def after(self, conversation_id: str, done: int | None, *, limit: int) -> Unread | None:
         """The findable ones of the next `limit` messages behind `done` (None: of all); None if there are none."""
         read_at = self._clock()
-        session, _ = await self._messages.read_background(conversation_id, limit=1)
+        session = (await self._messages.read_background(conversation_id, limit=1)).session
         after = first_of(session) if done is None else done
         if session.owner_id is None or after >= session.last_seq:
             return None
-        session, read = await self._messages.read_background(conversation_id, after=after, limit=limit)
+        rows = await self._messages.read_background(conversation_id, after=after, limit=limit)
+        session, read = rows.session, rows.messages
         end = (read[-1].seq or session.last_seq) if len(read) == limit else session.last_seq
         return Unread(session, after, end, tuple(filter(is_findable, read)), read_at)
 

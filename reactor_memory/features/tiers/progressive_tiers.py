@@ -165,7 +165,7 @@ class ProgressiveTiers:
         threshold = self._options.auto_threshold
         if threshold is None or self._options.disabled:
             return 0
-        owner = (await self._messages.read_background(session_id, limit=1))[0].owner_id
+        owner = (await self._messages.read_background(session_id, limit=1)).session.owner_id
         session, view = await self._ranges.view(session_id, owner)
         step = plan(view, self._options.sizes)
         if session is None or len(view.messages) <= threshold or not is_complete(view.messages) or not step.writings:

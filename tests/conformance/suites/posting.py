@@ -270,8 +270,7 @@ class PostedInForks:
         assert await told(store, "s~other") == ["other"]
         assert seqs(await store.read("s~f", None)) == [1, 2, 4, 5, 6, 8]
         for session_id, seq in (("s", 7), ("s~f", 9)):
-            (_, messages) = await store.read_background(session_id, after=seq - 1, limit=1)
-            assert messages == ()
+            assert (await store.read_background(session_id, after=seq - 1, limit=1)).messages == ()
 
     async def test_a_deleted_fork_keeps_nothing_either(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))

@@ -114,7 +114,7 @@ async def in_view(store: Store, session_id: str) -> list[int | None]:
 
 async def originals(store: Store, session_id: str) -> list[int | None]:
     read = await store.database.read(log.read_originals, session_id, None)
-    assert (await store.read_background(session_id))[1] == read
+    assert (await store.read_background(session_id)).messages == read
     return seqs(read)
 
 
@@ -189,7 +189,7 @@ class Standing:
     async def test_facts_are_drawn_from_archived_messages_too(self, store: Store) -> None:
         await append_messages(store, "s", numbered(6))
         await summarise(store, "s", 1, 4, retention="archive")
-        assert seqs((await store.read_background("s", after=1, limit=4))[1]) == [2, 3, 4, 5]
+        assert seqs((await store.read_background("s", after=1, limit=4)).messages) == [2, 3, 4, 5]
 
     async def test_the_content_of_deleted_messages_is_gone(self, store: Store) -> None:
         await append_messages(store, "s", numbered(6))

@@ -74,12 +74,12 @@ async def lease_of(store: Store, session_id: str, kind: str) -> Lease:
 
 async def unindexed(store: Store, session_id: str, *, after: int | None = None, at: int | None = None) -> IndexedRange:
     """The rest of a conversation, behind what is indexed (or `after`), with its words and its meanings."""
-    session, _ = await store.read_background(session_id, limit=1)
+    session = (await store.read_background(session_id, limit=1)).session
     first = session.branch[-1].start_seq - 1
     if after is None:
         progress = await store.database.read(search_progress, session_id)
         after = progress.indexed_seq if progress else first
-    _, read = await store.read_background(session_id, after=after)
+    read = (await store.read_background(session_id, after=after)).messages
     found = [(message.seq or 0, message.content, message.created_at or 0) for message in read if is_findable(message)]
     return IndexedRange(
         conversation_id=session_id,

@@ -38,7 +38,7 @@ async def test_it_is_taken_away(postgres_dsn: str) -> None:
 
         async def claim_and_read() -> None:
             claimed.append(await store.summaries.claim("s", SUMMARIZE, now=wall_clock(), lease_microseconds=60_000_000))
-            read.append(len((await store.read_background("s"))[1]))
+            read.append(len((await store.read_background("s")).messages))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(

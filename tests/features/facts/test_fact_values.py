@@ -65,7 +65,7 @@ async def record(store: Any, facts: list[Fact]) -> None:
 async def check(store: Any, facts: list[Fact]) -> None:
     summary = await store.summaries.get_summary("s")
     assert summary.facts() == tuple(facts)
-    session, _ = await store.read_background("s")
+    session = (await store.read_background("s")).session
     assert (await store.summaries.read_ledger("s", session.branch)).facts == tuple(facts)
 
 

@@ -25,6 +25,28 @@ def numbered(messages: list[Message], first: int = 1) -> list[Message]:
     return [msgspec.structs.replace(m, seq=seq) for seq, m in enumerate(messages, start=first)]
 
 
+AT_ONCE = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from([USER, ANSWER, THOUGHT, calls("a"), calls("a", "b"), result("a"), result("b")]),
+    ),
+    max_size=70,
+)
+"""Messages of three turns; that of the user begins one anew."""
+
+
+def log_of(said: list[tuple[int, Message]]) -> tuple[list[Message], dict[int, int]]:
+    """A log, and of what turns stored while they ran where they began."""
+    began: dict[int, int] = {}
+    steps: dict[int, int] = {}
+    for seq, (turn, message) in enumerate(said, 1):
+        if message.role == "user" or turn not in began:
+            began[turn] = seq
+        else:
+            steps[seq] = began[turn]
+    return numbered([message for _, message in said]), steps
+
+
 MESSAGES = st.lists(
     st.sampled_from(
         [USER, ANSWER, THOUGHT, calls("a"), calls("a", "b"), result("a"), result("b"), Message.system("note")]
@@ -141,3 +163,45 @@ def test_archived_messages_are_sealed_to_their_last_border() -> None:
     messages = numbered([USER, ANSWER, USER, calls("a"), result("a"), ANSWER])
     assert [archived_segment(messages, until) for until in range(8)] == [None, 1, 2, 3, 3, 5, 6, 6]
     assert archived_segment([], 5) is None
+
+
+def test_segment_waits_for_the_calls_of_each_turn() -> None:
+    said = [(0, USER), (1, USER), (0, calls("a")), (1, calls("a")), (1, result("a")), (1, ANSWER), (0, result("a"))]
+    log, steps = log_of([*said, (0, ANSWER)])
+    assert next_segment(log, 6, steps) == 8
+    assert next_segment(log[:7], 6, steps) is None
+    assert next_segment(log, 6) == 6, "in the order of the log the call of the first turn is given up"
+    assert archived_segment(log, 6, steps) == 2
+
+
+def test_next_user_message_ends_no_turn_that_goes_on() -> None:
+    log, steps = log_of([(0, USER), (0, calls("a")), (1, USER), (1, ANSWER), (0, result("a")), (0, ANSWER), (2, USER)])
+    assert next_segment(log, 3, steps) == 6
+    assert next_segment(log, 3) == 4
+
+
+def test_dead_turn_is_waited_for_no_longer_than_a_segment() -> None:
+    log, steps = log_of([(0, USER), (0, calls("a")), *[(1, USER), (1, ANSWER)] * 10])
+    assert next_segment(log, 4, steps) == 6
+
+
+def test_turns_that_overlap_without_end_are_cut_nevertheless() -> None:
+    begun = [(0, USER), (1, USER), (0, calls("a"))]
+    overlapping = [(turn, each) for turn in (1, 0) for each in (calls("a"), result("a"))]
+    shifted = [overlapping[0], overlapping[3], (0, calls("a")), overlapping[1]]
+    log, steps = log_of([*begun, *shifted * 12])
+    most = 2 * LONGEST_TURN_SEGMENTS * 4
+    assert next_segment(log[:most], 4, steps) is None
+    assert next_segment(log, 4, steps) == 5
+
+
+@given(said=AT_ONCE, size=st.integers(1, 6))
+def test_what_is_appended_later_moves_no_border_of_turns(said: list[tuple[int, Message]], size: int) -> None:
+    log, steps = log_of(said)
+    answers = [
+        next_segment(log[:end], size, {seq: turn for seq, turn in steps.items() if seq <= end})
+        for end in range(len(log) + 1)
+    ]
+    decided = [answer for answer in answers if answer is not None]
+    assert len(set(decided)) <= 1
+    assert answers == [None] * (len(answers) - len(decided)) + decided

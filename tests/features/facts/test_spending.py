@@ -60,7 +60,7 @@ async def saved(container: Container, session_id: str, length: int, *, start: in
 
 async def readers(container: Container, session_id: str) -> list[str]:
     """Who read each segment of the session."""
-    session, _ = await container.message_store().read_background(session_id)
+    session = (await container.message_store().read_background(session_id)).session
     ledger = await container.summary_store().read_ledger(session_id, session.branch)
     assert {fact.source_seq for fact in ledger.facts} >= set(range(1, ledger.covered_seq, 2))
     return [segment.summarizer for segment in ledger.segments]
@@ -188,7 +188,7 @@ async def test_server_of_openai_format_is_capped_by_what_it_reports(fake_openai:
     models = {"openai": {"model": "a-model", "base_url": fake_openai.base_url}}
     async with open_container(settings(summary=summary, models=models)) as container:
         await saved(container, "s", 40)
-        session, _ = await container.message_store().read_background("s")
+        session = (await container.message_store().read_background("s")).session
         ledger = await container.summary_store().read_ledger("s", session.branch)
         context = await container.conversation_manager().load_history("s", user_id=USER)
     assert [each.summarizer for each in ledger.segments] == ["openai:a-model"] * 2 + ["extractive"] * 2

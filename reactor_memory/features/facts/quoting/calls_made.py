@@ -7,13 +7,14 @@ the protocol, a field of the result or the first word of an error says so.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.categories import category_of_call
-from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, CallRole, anchor_of, key_and_value
+from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, REPLY, CallRole, anchor_of, key_and_value
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
 from reactor_memory.models.memory_tools import MEMORY_TOOLS
@@ -113,9 +114,10 @@ class _Exchange(NamedTuple):
 
 def calls_made(messages: Sequence[Message]) -> Iterator[Fact]:
     """The calls of messages in their order, each under an anchor of its own, whatever order the results came in."""
+    said_in = turns_to_name(messages)
     for exchange in _exchanges(messages):
         if not _only_thinks(exchange):
-            yield from _call(exchange, _later_words(messages, exchange))
+            yield from _call(exchange, _later_words(messages, exchange), said_in.get(exchange.seq, 0))
 
 
 def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
@@ -124,7 +126,7 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     """
     found: list[_Exchange] = []
     newest: dict[str, int] = {}
-    for message in with_interruptions(messages, messages[-1].seq or 0 if messages else 0):
+    for message in with_interruptions(messages, max((each.seq or 0 for each in messages), default=0)):
         places: dict[str, int] = {}
         for call in message.tool_calls:
             if call.name in MEMORY_TOOLS:
@@ -152,15 +154,34 @@ def _only_thinks(exchange: _Exchange) -> bool:
     return is_sum or (len(said) > LONG_THOUGHT and (not told or told in said))
 
 
-def _call(exchange: _Exchange, later: str) -> Iterator[Fact]:
+def turns_to_name(messages: Sequence[Message]) -> Mapping[int, int]:
+    """Of messages, turn by turn, the user message that they follow, where it is not the one that stands before them in
+    the log, or where that is not known.
+    """
+    users = sorted(message.seq or 0 for message in messages if message.role == "user")
+    places = {seq: place for place, seq in enumerate(sorted(message.seq or 0 for message in messages))}
+    found: dict[int, int] = {}
+    turn = 0
+    for message in messages:
+        seq = message.seq or 0
+        if message.role == "user":
+            turn = seq
+        elif turn:
+            is_next = users[bisect_left(users, seq) - 1] == turn and places[seq] - places[turn] == seq - turn
+            found |= {} if is_next else {seq: turn}
+    return found
+
+
+def _call(exchange: _Exchange, later: str, turn: int) -> Iterator[Fact]:
     name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
     anchor, failed, role = anchor_of(name, exchange.seq, exchange.place), is_failed(exchange.result), _role(exchange)
     act: Act = "interrupted" if exchange.is_interrupted else "statement"
     category = category_of_call(role)
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
+    kind = f"{role}.{REPLY}{turn}" if turn else role
     given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
     for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
-        key, value = key_and_value(f"call.{role}.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
+        key, value = key_and_value(f"call.{kind}.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
         yield Fact(
             anchor=anchor,
             key=key,
@@ -298,8 +319,9 @@ def _line_worth(line: str, place: int, count: int, later: str) -> float:
 
 def _later_words(messages: Sequence[Message], exchange: _Exchange) -> str:
     """What is said or given to tools behind the result, in one text."""
-    after = exchange.result.seq or 0 if exchange.result else 0
-    said = [message for message in messages if (message.seq or 0) > after and message.role != "tool"]
+    after = exchange.result.seq if exchange.result else None
+    place = next((place for place, message in enumerate(messages) if message.seq == after), -1) if after else -1
+    said = [message for message in messages[place + 1 :] if message.role != "tool"]
     return " ".join(
         part for message in said for part in (message.content, *(str(call.arguments) for call in message.tool_calls))
     ).casefold()

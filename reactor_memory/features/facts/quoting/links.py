@@ -16,7 +16,6 @@ from reactor_memory.features.facts.quoting.language_packs import begins_to_corre
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
-from reactor_memory.features.facts.quoting.record_keys import replies_to
 from reactor_memory.features.facts.quoting.series import told_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import KEPT_SALIENCE
@@ -163,8 +162,7 @@ def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
     """
     if each.is_users or each.is_named or each.stance != "own" or any(map(str.isdigit, each.fact.value)):
         return False
-    asked = replies_to(each.fact.key)
-    return is_short(each) and asked not in settled and not _within(asked, each.seq, called)
+    return is_short(each) and each.to not in settled and not _within(each.to, each.seq, called)
 
 
 def _is_person(each: Said, made: Sequence[Made]) -> bool:
@@ -243,7 +241,7 @@ def _answered(
 
 
 def _replies(each: Said, question: Said) -> bool:
-    return replies_to(each.fact.key) == question.seq and each.stance in ("own", "cut")
+    return each.to == question.seq and each.stance in ("own", "cut")
 
 
 def _follow_ups(

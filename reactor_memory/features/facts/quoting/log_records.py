@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple, cast
+
+from msgspec.structs import replace
 
 from reactor_memory.features.facts.quoting.record_keys import (
     MODEL,
@@ -15,7 +17,9 @@ from reactor_memory.features.facts.quoting.record_keys import (
     CallRole,
     Stance,
     name_and_seq,
+    replies_to,
     whole_key,
+    without_reply,
 )
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.caches import memo
@@ -34,6 +38,8 @@ class Said(NamedTuple):
     day: date | None
     seq: int
     is_users: bool
+    to: int
+    """The message of the user that the model speaks after; 0 if that is unknown."""
 
     @property
     def is_named(self) -> bool:
@@ -49,6 +55,8 @@ class Made(NamedTuple):
     given: tuple[Fact, ...]
     fields: tuple[Fact, ...] = ()
     lines: tuple[Fact, ...] = ()
+    to: int = 0
+    """The message of the user after which it was made, where the log alone does not tell."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -74,14 +82,15 @@ def statements_of(facts: Iterable[Fact]) -> list[Said]:
 
 
 def _said(fact: Fact) -> Said:
-    name, stance, day = _speaker_stance_and_day(fact.anchor, fact.key)
-    return Said(fact, name, stance, day, fact.source_seq, fact.said_by in ("user", "system"))
+    name, stance, day, to = _told_by_names(fact.anchor, fact.key)
+    return Said(fact, name, stance, day, fact.source_seq, fact.said_by in ("user", "system"), to)
 
 
 @memo(maxsize=8192)
-def _speaker_stance_and_day(anchor: str, key: str) -> tuple[str, Stance, date | None]:
+def _told_by_names(anchor: str, key: str) -> tuple[str, Stance, date | None, int]:
+    """The speaker, the stance, the day, and the message that was replied to."""
     _, stance, *_ = key.split(".")
-    return name_and_seq(anchor)[0], cast(Stance, stance), said_on(key)
+    return name_and_seq(anchor)[0], cast(Stance, stance), said_on(key), replies_to(key)
 
 
 def calls_of(facts: Iterable[Fact]) -> list[Made]:
@@ -99,14 +108,21 @@ def calls_of(facts: Iterable[Fact]) -> list[Made]:
 
 def _made(anchor: str, facts: Sequence[Fact]) -> Made:
     name, seq = name_and_seq(anchor)
-    given = tuple(fact for fact in facts if fact.key.startswith("call."))
+    given, fields, lines = (_of_kind(facts, kind) for kind in ("call.", "reply.field.", "reply.line."))
+    to = replies_to(given[0].key) if given else 0
+    if to:
+        given = tuple(replace(fact, key=without_reply(fact.key)) for fact in given)
+    told = (*fields, *lines)
+    if told and any(fact.act == "interrupted" for fact in given):  # the result came later, when nobody waited for it
+        given = tuple(replace(fact, act="statement", failed=told[0].failed) for fact in given)
     return Made(
         tool=name,
         seq=seq,
         role="read" if any(fact.key.startswith("call.read.") for fact in given) else "act",
-        given=tuple(sorted(given, key=lambda fact: fact.span)),
-        fields=_of_kind(facts, "reply.field."),
-        lines=_of_kind(facts, "reply.line."),
+        given=given,
+        fields=fields,
+        lines=lines,
+        to=to,
     )
 
 
@@ -118,6 +134,49 @@ def _roles(made: Sequence[Made]) -> Mapping[str, CallRole]:
     calls, reads = Counter(each.tool for each in made), Counter(each.tool for each in made if each.role == "read")
     shares = {tool: reads[tool] / count for tool, count in calls.items()}
     return {tool: "read" if share > 0.5 else "act" for tool, share in shares.items() if not MIXED < share < 1 - MIXED}
+
+
+def turn_by_turn(
+    said: Sequence[Said], made: Sequence[Made]
+) -> tuple[Sequence[Said], Sequence[Made], Mapping[int, int]]:
+    """Records of turns that ran at once, as if one turn had followed the other: numbered anew, as their messages would
+    be, and in that order. With the number in the log of each new one; none where turns followed each other.
+    """
+    if not _ran_at_once(said, made):
+        return said, made, {}
+    turns = dict(_turns_of(said, made))
+    order, seqs = sorted(turns, key=lambda seq: (turns[seq], seq)), sorted(turns)
+    places = dict(zip(order, seqs, strict=True))
+    spoken = (each._replace(seq=places[each.seq], to=places.get(each.to, each.to)) for each in said)
+    called = (each._replace(seq=places[each.seq]) for each in made)
+    return (
+        sorted(spoken, key=lambda each: each.seq),
+        sorted(called, key=lambda each: each.seq),
+        dict(zip(seqs, order, strict=True)),
+    )
+
+
+def _ran_at_once(said: Sequence[Said], made: Sequence[Made]) -> bool:
+    newest = 0
+    for each in said:
+        if each.is_users:
+            newest = each.seq
+        elif 0 < each.to < newest:
+            return True
+    return any(each.to for each in made)
+
+
+def _turns_of(said: Sequence[Said], made: Sequence[Made]) -> Iterator[tuple[int, int]]:
+    """Where the turn begins of each message that there is a record of."""
+    newest = 0
+    for each in sorted([*said, *made], key=lambda each: each.seq):
+        if isinstance(each, Said):
+            newest = each.seq if each.is_users else newest
+            yield each.seq, each.to or newest
+        else:
+            turn = each.to or newest
+            yield each.seq, turn
+            yield from ((fact.source_seq, turn) for fact in (*each.fields, *each.lines))
 
 
 def label_of(fact: Fact) -> str:

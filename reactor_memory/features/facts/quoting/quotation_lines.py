@@ -17,7 +17,7 @@ from reactor_memory.features.facts.quoting.coverage import AGAIN, Candidate, tol
 from reactor_memory.features.facts.quoting.language_packs import days_meant, takes_back
 from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.links import is_at_stake, linked
-from reactor_memory.features.facts.quoting.log_records import Said, calls_of, statements_of
+from reactor_memory.features.facts.quoting.log_records import Made, Said, calls_of, statements_of, turn_by_turn
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, Stance
 from reactor_memory.features.facts.quoting.series import others_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
@@ -77,7 +77,8 @@ def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLin
     """The lines in the order of the log, tables first, in the order in which they began. Their values are the order in
     which they are worth telling.
     """
-    drafts = list(_drafts(facts))
+    said, made, seqs = turn_by_turn(statements_of(facts), calls_of(facts))
+    drafts = list(_drafts(said, made))
     begins = {each.title: each.seq for each in sorted(drafts, key=lambda each: -each.seq) if each.title}
     drafts.sort(key=lambda each: (each.title == "", begins.get(each.title, 0), each.title, each.seq))
     tokens = [count("\n" + each.text) for each in drafts]
@@ -91,7 +92,7 @@ def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLin
         if drafts[place].goes_on:
             values[place] = min(values[place], values[place - 1] * (1 - ABOVE))
     lines = [
-        QuotationLine(_line(each, cost, value), each.facts, each.seq)
+        QuotationLine(_line(each, cost, value), each.facts, seqs.get(each.seq, each.seq))
         for each, cost, value in zip(drafts, tokens, values, strict=True)
     ]
     return tuple(_under_headings(lines, _headings(drafts), count))
@@ -103,8 +104,7 @@ def _line(draft: _Draft, tokens: int, value: float) -> BlockLine:
     return BlockLine(text=draft.text, tokens=tokens, value=float(f"{value:.6g}"), source_seqs=seqs)
 
 
-def _drafts(facts: Sequence[Fact]) -> Iterator[_Draft]:
-    said, made = statements_of(facts), calls_of(facts)
+def _drafts(said: Sequence[Said], made: Sequence[Made]) -> Iterator[_Draft]:
     has_names = any(each.is_named and each.is_users for each in said)
     found = linked(said, made)
     seqs = [each.seq for each in said]

@@ -1,10 +1,11 @@
 """How the facts of the reader that quotes are named, and how they are told from others.
 
 A statement is ``quote.<stance>.<number>``, of a model with the message of the user that it speaks after (``to_12``),
-and with the day on which it was said. A call is ``call.<role>.<argument>``, what it gave back ``reply.field.<name>``
-and ``reply.line.<number>``; the key of a value that is cut ends with ``.cut_`` and a hash of the whole value. The
-anchor is who spoke or the tool, with the number of the message: ``Ann #12``, ``book_ferry #12.2`` for the second call
-of a message.
+and with the day on which it was said. A call is ``call.<role>.<argument>``, with ``to_12`` behind its role where the
+order of the log does not tell, for turns ran at once; what it gave back ``reply.field.<name>`` and
+``reply.line.<number>``; the key of a value that is cut ends with ``.cut_`` and a hash of the whole value. The anchor is
+who spoke or the tool, with the number of the message: ``Ann #12``, ``book_ferry #12.2`` for the second call of a
+message.
 """
 
 from __future__ import annotations
@@ -76,9 +77,13 @@ def is_cut(fact: Fact) -> bool:
 
 
 def replies_to(key: str) -> int:
-    """The message of the user that a statement was said after; 0 if that is unknown."""
-    found = _REPLY.search(key)
+    """The message of the user that a statement was said after, or a call made; 0 if that is unknown."""
+    found = _REPLY.search(key) if f".{REPLY}" in key else None
     return int(found[1]) if found else 0
+
+
+def without_reply(key: str) -> str:
+    return _REPLY.sub("", key)
 
 
 def anchor_of(name: str, seq: int, place: int = 1) -> str:

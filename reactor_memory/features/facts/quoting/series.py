@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from reactor_memory.features.facts.quoting.log_records import Said
-from reactor_memory.features.facts.quoting.record_keys import replies_to
 from reactor_memory.text.analyzer import TOKEN
 from reactor_memory.text.caches import memo
 
@@ -61,7 +60,7 @@ def _shared_forms(said: Sequence[Said], users: Mapping[int, str]) -> Mapping[tup
 def _replied_to(each: Said, users: Mapping[int, str]) -> str | None:
     """The question that a reply in a script without spaces repeats a piece of."""
     is_reply = not each.is_users and _is_joined(each.fact.value)
-    return users.get(replies_to(each.fact.key), "") if is_reply else None
+    return users.get(each.to, "") if is_reply else None
 
 
 @memo(maxsize=8192)
@@ -71,7 +70,7 @@ def _forms_and_hashes(text: str, asked: str | None) -> tuple[tuple[tuple[str, ..
 
 
 def _is_in_question(each: Said, form: Sequence[str], users: Mapping[int, str]) -> bool:
-    return _is_joined(each.fact.value) or _slot(each, form) in users[replies_to(each.fact.key)]
+    return _is_joined(each.fact.value) or _slot(each, form) in users[each.to]
 
 
 def _forms_of_reply(text: str, asked: str) -> Iterator[tuple[str, ...]]:

@@ -84,7 +84,8 @@ def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
         if begun and message.role in ("user", "assistant", "agent", "system") and message.content.strip():
             if message.role == "user":
                 turn, asked = message.seq or 0, asks(message.content)
-            closes = position + 1 == len(messages) or messages[position + 1].role == "user"
+            is_last = position + 1 == len(messages) or messages[position + 1].role == "user"
+            closes = is_last and not message.tool_calls
             yield from _statements(message, turn, ANSWERS if closes and asked else CLOSES if closes else GOES_ON)
 
 

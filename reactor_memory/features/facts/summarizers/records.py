@@ -40,7 +40,7 @@ def records_of(messages: Sequence[Message]) -> Iterator[Record]:
     """
     tools = {call.id: call.name for message in messages for call in message.tool_calls}
     seq = 0
-    for message in with_interruptions(messages, messages[-1].seq or 0 if messages else 0):
+    for message in with_interruptions(messages, max((each.seq or 0 for each in messages), default=0)):
         seq = message.seq or seq
         name = message.name or tools.get(message.tool_call_id or "")
         record = Record(seq=seq, role=message.role, name=name)
