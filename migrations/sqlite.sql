@@ -287,8 +287,6 @@ CREATE TABLE ownership_transfers (
 )
  WITHOUT ROWID;
 
-CREATE INDEX ownership_transfers_by_id ON ownership_transfers (transfer_id);
-
 CREATE INDEX ownership_transfers_to_user ON ownership_transfers (to_user_id);
 
 CREATE INDEX ownership_transfers_from_user ON ownership_transfers (from_user_id);

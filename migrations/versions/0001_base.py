@@ -428,7 +428,6 @@ def _ownership_transfers() -> None:
         sa.PrimaryKeyConstraint("group_id", name="ownership_transfers_pkey"),
         sqlite_with_rowid=False,
     )
-    op.create_index("ownership_transfers_by_id", "ownership_transfers", ["transfer_id"])
     op.create_index("ownership_transfers_to_user", "ownership_transfers", ["to_user_id"])
     op.create_index("ownership_transfers_from_user", "ownership_transfers", ["from_user_id"])
 

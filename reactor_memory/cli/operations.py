@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -12,13 +13,18 @@ from reactor_memory.cli.characters import echo
 from reactor_memory.cli.invocation import Invocation, with_common_options
 from reactor_memory.cli.log_lines import log_to_stderr
 
+if TYPE_CHECKING:
+    from reactor_memory.core.log.placement import Placed
+    from reactor_memory.database.database import Database
+
 
 @click.command()
 @click.option("--recount", "recounting", is_flag=True, help="Count messages again that another tokenizer counted.")
+@click.option("--distribute", is_flag=True, help="Distribute the tables over the shards of a Citus cluster.")
 @click.option("--supabase", is_flag=True, help="Print the SQL of the tables of a chat on Supabase; change nothing.")
 @click.option("--apply", is_flag=True, help="With --supabase: run that SQL.")
 @with_common_options
-async def migrate(invocation: Invocation, recounting: bool, supabase: bool, apply: bool) -> None:
+async def migrate(invocation: Invocation, recounting: bool, distribute: bool, supabase: bool, apply: bool) -> None:
     """Bring the schema of the database up to date.
 
     SQLite files are brought up to date whenever they are opened; PostgreSQL only by this command, or by
@@ -26,6 +32,9 @@ async def migrate(invocation: Invocation, recounting: bool, supabase: bool, appl
 
     After a change of tokens.encoding, messages of the old one are counted again at every load; --recount stores the
     new counts.
+
+    --distribute is for PostgreSQL with the extension Citus: a session with its forks goes to one shard, and so does
+    what belongs to a user. Stop what writes to the database before; a second call goes on where one was interrupted.
 
     --supabase is for a database of Supabase, empty or used: it makes user_agent_active_sessions,
     agent_long_term_memory and chat_message_history over the tables of the store, policies and grants.
@@ -52,8 +61,16 @@ async def migrate(invocation: Invocation, recounting: bool, supabase: bool, appl
         if recounting:
             also = [recount_entries]
             recounted = await recount(container.database(), counter.name, counter.counted, also=also)
+        placed = await _distributed(container.database()) if distribute else ()
         schema = dict((await container.message_store().check()).details).get("schema", "")
-    invocation.show({"schema": schema, "recounted": recounted}, lambda: tables.migrated(schema, recounted))
+    shown = {"schema": schema, "recounted": recounted, **({"distributed": dict(placed)} if distribute else {})}
+    invocation.show(shown, lambda: tables.migrated(schema, recounted, placed if distribute else None))
+
+
+async def _distributed(database: Database) -> tuple[Placed, ...]:
+    from reactor_memory.core.log.placement import distribute
+
+    return await distribute(database)
 
 
 async def _supabase_script(invocation: Invocation) -> str:

@@ -28,6 +28,7 @@ from reactor_memory.text.moments import moment_of
 from reactor_memory.text.printable import printable
 
 if TYPE_CHECKING:
+    from reactor_memory.core.log.placement import Placed
     from reactor_memory.features.tiers.progressive_tiers import TierReport
     from reactor_memory.features.transfer.copy import Copied
     from reactor_memory.imports.importer import Imported
@@ -296,8 +297,13 @@ def tiers(report: TierReport) -> RenderableType:
     return f"messages and summaries {report.before:,} → {report.after:,}: {kinds}"
 
 
-def migrated(schema: str, recounted: int) -> RenderableType:
-    return f"schema {schema} is up to date" + (f", {count(recounted, 'message')} counted again" if recounted else "")
+def migrated(schema: str, recounted: int, placed: Sequence[Placed] | None = None) -> RenderableType:
+    """`placed`: what was distributed, None unless that was asked for."""
+    told = f"schema {schema} is up to date" + (f", {count(recounted, 'message')} counted again" if recounted else "")
+    if placed is None:
+        return told
+    by_keys = [f"{each.table} by {each.key}" if each.key else f"{each.table} copied to every node" for each in placed]
+    return "\n".join([told, *by_keys] if placed else [told, "all tables were distributed before"])
 
 
 def deletion_values(gone: DeletedSessions) -> dict[str, object]:

@@ -29,6 +29,7 @@ from reactor_memory.database.postgres_poolers import (
     is_unprepared,
     limits_of,
 )
+from reactor_memory.database.postgres_shards import IS_DISTRIBUTED, PASS_ON, passed_on, values_by_group
 from reactor_memory.database.schema import (
     is_behind,
     newest_revision,
@@ -96,6 +97,7 @@ class PostgresDatabase(Database):
         self._statement_cache_size = statement_cache_size
         self._timeout_seconds = timeout_seconds
         self._is_pooled = False
+        self._is_distributed = False
         self._pool: PostgresPool | None = None
         self._retired: set[asyncio.Task[None]] = set()
         self._writes = GroupedWrites(self._commit, writers=_WRITERS, apart=True)
@@ -110,7 +112,7 @@ class PostgresDatabase(Database):
         self._pool = PostgresPool(self._connect, self._pool_size)
         try:
             await aside(self._read_files)
-            await self._retrying(self._look_for_pooler, end_of_call(self._timeout_seconds), _may_repeat)
+            await self._retrying(self._look_around, end_of_call(self._timeout_seconds), _may_repeat)
             if self._auto_migrate:
                 await self._migrate()
             await self.read(require_newest)
@@ -121,10 +123,11 @@ class PostgresDatabase(Database):
             await self.close()
             raise
 
-    async def _look_for_pooler(self, connection: Connection) -> None:
+    async def _look_around(self, connection: Connection) -> None:
         self._is_pooled = self._is_pooled or await is_pooled(connection)
         if self._is_pooled and self._statement_cache_size and not await carries_statements(connection):
             self._do_not_prepare()
+        self._is_distributed = await connection.fetchval(IS_DISTRIBUTED)
 
     def _do_not_prepare(self) -> None:
         """From now on, on new connections."""
@@ -197,14 +200,23 @@ class PostgresDatabase(Database):
         return await self._retrying(work, ends, _may_repeat)
 
     def _read_transaction(self, connection: Connection, ends: float) -> Any:
-        if self._is_pooled:
-            return LimitedTransaction(connection, READ_ONLY, seconds_until(ends))
+        if self._is_told_each_time:
+            return self._limited(connection, READ_ONLY, ends)
         return connection.transaction(isolation="repeatable_read", readonly=True)
 
     def _transaction(self, connection: Connection, ends: float) -> Any:
-        if self._is_pooled:
-            return LimitedTransaction(connection, "BEGIN", seconds_until(ends))
+        if self._is_told_each_time:
+            return self._limited(connection, "BEGIN", ends)
         return connection.transaction()
+
+    @property
+    def _is_told_each_time(self) -> bool:
+        """Whether a setting of the connection does not reach the backend that runs a statement."""
+        return self._is_pooled or self._is_distributed
+
+    def _limited(self, connection: Connection, begin: str, ends: float) -> LimitedTransaction:
+        settings = (PASS_ON,) if self._is_distributed else ()
+        return LimitedTransaction(connection, begin, seconds_until(ends), *settings)
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.read(operation, *args, **kwargs)
@@ -321,20 +333,30 @@ class PostgresDatabase(Database):
         if isinstance(step, Batch):
             await connection.executemany(query.text, [query.arguments(values) for values in step.values])
             return ()
+        if self._is_distributed:
+            return await self._fetch_of_shards(connection, step)
         return await connection.fetch(query.text, *query.arguments(step.values))
+
+    async def _fetch_of_shards(self, connection: Connection, step: Query) -> Rows:
+        query = self._statements.postgres[step.name]
+        apart = [step.values] if query.by_group is None else values_by_group(step.values, query.by_group)
+        rows = [row for values in apart for row in await connection.fetch(query.text, *query.arguments(values))]
+        if query.is_passed_on:
+            await connection.execute(passed_on(dict(rows[0].items())))
+        return rows
 
     async def _fetch_alone(self, connection: Connection, step: Query, ends: float) -> Rows:
         """A statement in a transaction of its own. Behind a pooler the driver takes two round trips for one, which may
         go to two backends, unless they are in one transaction.
         """
-        if not self._is_pooled or self._statements.postgres[step.name].text.startswith("VACUUM"):
+        if not self._is_told_each_time or self._statements.postgres[step.name].text.startswith("VACUUM"):
             return await self._fetch(connection, step)
         async with self._transaction(connection, ends):
             return await self._fetch(connection, step)
 
     async def _together_on(self, connection: Connection, steps: Steps[T], ends: float) -> T:
         """Steps of at most one statement."""
-        if not self._is_pooled:
+        if not self._is_told_each_time:
             return await self._run(connection, steps)
         async with self._transaction(connection, ends):
             return await self._run(connection, steps)
@@ -342,7 +364,11 @@ class PostgresDatabase(Database):
     # -- grouped writes -----------------------------------------------------------------------------------------
 
     async def _commit(self, batch: Sequence[Waiting]) -> Sequence[object]:
-        """All in one statement; again together, those that may be repeated, if a lock or a connection failed it."""
+        """All in one statement, where tables are distributed each in its own; again together, those that may be
+        repeated, if a lock or a connection failed it.
+        """
+        if self._is_distributed and len(batch) > 1:
+            return [outcome for (outcome,) in await asyncio.gather(*(self._commit([each]) for each in batch))]
         left = [waiting for waiting in batch if waiting.begin()]
         outcomes: dict[Waiting, object] = {}
         pauses = iter(_RETRY_PAUSES_SECONDS)

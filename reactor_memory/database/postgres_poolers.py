@@ -65,10 +65,10 @@ async def carries_statements(connection: Connection) -> bool:
 class LimitedTransaction:
     """A transaction with limits of its own, set on the way in which it begins, as is who asks."""
 
-    def __init__(self, connection: Connection, begin: str, seconds: float) -> None:
+    def __init__(self, connection: Connection, begin: str, seconds: float, *settings: str) -> None:
         self._connection = connection
-        limits = "".join(f"; SET LOCAL {name} = {value}" for name, value in limits_of(seconds).items())
-        self._begin = f"{begin}{limits}; SET LOCAL {SERVICE} = yes"
+        limits = [f"{name} = {value}" for name, value in limits_of(seconds).items()]
+        self._begin = "; SET LOCAL ".join((begin, *settings, *limits, f"{SERVICE} = yes"))
 
     async def start(self) -> None:
         await self._connection.execute(self._begin)

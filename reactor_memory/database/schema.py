@@ -48,6 +48,11 @@ def prepared_schema() -> str:
     return (migrations_folder() / PREPARED).read_text(encoding="utf-8")
 
 
+def own_tables() -> list[str]:
+    """The names of all tables of the newest schema, on either engine."""
+    return [*_CREATED.findall(prepared_schema()), REVISION_TABLE]
+
+
 def read_revision() -> Steps[str | None]:
     """The revision of the database; None if it has no schema of ours."""
     tables = {row[0] for row in (yield Query("tables", {}))}

@@ -4,6 +4,11 @@ A file of them holds named blocks with ``:name`` parameters. A block ``-- name: 
 ``-- name: x [postgres]`` directly below replaces it on PostgreSQL. A line ``-- include: x`` stands for the text of
 another block of the file; one that is no statement by itself begins with ``-- part: x``. For asyncpg the parameters
 become ``$n``, one number a name; for SQLite ``?``, which it binds faster than names.
+
+A comment ``-- by group: parts[1]`` says that a statement asks for several groups at once: `parts` is a JSON list of
+lists with the group at place 1, and `group_ids` an array of these groups. Where tables are distributed, it is run for
+each group alone. ``-- passed on`` says that a statement names whom its transaction is for: its columns are settings
+below ``reactor_memory.``, which then have to reach all shards.
 """
 
 from __future__ import annotations
@@ -19,8 +24,16 @@ _OWN_FILE = Path(__file__).with_name("statements.sql")
 
 _HEADER = re.compile(r"^-- (name|part): (\w+)( \[postgres\])?$", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+_BY_GROUP = re.compile(r"^-- by group: (\w+)\[(\d)\]$", re.MULTILINE)
 _COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
 _LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
+
+
+class ByGroup(NamedTuple):
+    """Which parameter of a statement is a JSON list about several groups, and where the group stands in each item."""
+
+    parameter: str
+    place: int
 
 
 class PostgresQuery(NamedTuple):
@@ -28,6 +41,8 @@ class PostgresQuery(NamedTuple):
 
     text: str
     parameters: tuple[str, ...]
+    by_group: ByGroup | None = None
+    is_passed_on: bool = False
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
         return [values[name] for name in self.parameters]
@@ -50,6 +65,15 @@ class Block(NamedTuple):
     @property
     def statement(self) -> str:
         return _COMMENT_LINE.sub("", self.text).strip()
+
+    @property
+    def by_group(self) -> ByGroup | None:
+        found = _BY_GROUP.search(self.text)
+        return None if found is None else ByGroup(found[1], int(found[2]))
+
+    @property
+    def is_passed_on(self) -> bool:
+        return "\n-- passed on\n" in f"\n{self.text}\n"
 
 
 def parse(source: str) -> tuple[Block, ...]:
@@ -114,4 +138,8 @@ class Statements:
     @cached_property
     def postgres(self) -> Mapping[str, PostgresQuery]:
         """A twin stands below its portable block, so it wins."""
-        return {block.name: to_numbered(block.statement) for block in self.blocks}
+        return {block.name: _for_postgres(block) for block in self.blocks}
+
+
+def _for_postgres(block: Block) -> PostgresQuery:
+    return to_numbered(block.statement)._replace(by_group=block.by_group, is_passed_on=block.is_passed_on)

@@ -19,7 +19,7 @@ from tests.scenes.stores import postgres_store
 _SCHEMA = """
 SELECT md5(string_agg(format('%s %s %s %s', relation.relname, attname, atttypid, attnum), ',' ORDER BY relname, attnum))
 FROM pg_attribute JOIN pg_class AS relation ON relation.oid = attrelid
-WHERE relation.relnamespace = 'public'::regnamespace
+WHERE relation.relnamespace = 'public'::regnamespace OR relation.relname = 'pg_dist_partition'
 """
 _TABLES = f"""
 SELECT relname FROM pg_class

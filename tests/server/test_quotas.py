@@ -156,7 +156,8 @@ async def test_stored_bytes_follow_messages_erasures_and_copies(service: Service
 
 async def bytes_of(database: Database, owner_id: str | None) -> int:
     def stored() -> Steps[int]:
-        return (yield Query("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
+        asked = {"roots": 0, "forks": 0, "members": 0, "bytes": 1, "owner_id": owner_id}
+        return (yield Query("holdings_of_owner", asked))[0][3]
 
     return await database.read(stored)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
-from reactor_memory.core.log.rows import key_of, to_json
+from reactor_memory.core.log.rows import key_of
 from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models import LARGEST
 from reactor_memory.models.leases import Lease, WorkState
@@ -22,6 +21,7 @@ def claim(
         "lease_microseconds": lease_microseconds,
         "by_name": int(wait_microseconds is None),
         "wait_microseconds": wait_microseconds or 0,
+        "clock": (yield from _server_clock(now)),
     }
     rows = yield Query("claim", key_of(session_id) | values)
     if not rows:
@@ -31,8 +31,13 @@ def claim(
 
 
 def renew(lease: Lease, *, now: int, lease_microseconds: int) -> Steps[bool]:
-    rows = yield Query("renew", _lease_key(lease) | {"now": now, "lease_microseconds": lease_microseconds})
-    return bool(rows)
+    times = {"clock": (yield from _server_clock(now)), "lease_microseconds": lease_microseconds}
+    return bool((yield Query("renew", _lease_key(lease) | times)))
+
+
+def _server_clock(now: int) -> Steps[int]:
+    """By which leases are given and expire: the one of the server, else `now`."""
+    return (yield Query("server_clock", {"now": now}))[0][0]
 
 
 def release(lease: Lease, *, due_at: int | None, attempts: int, parked: bool, error: str | None) -> Steps[None]:
@@ -46,11 +51,16 @@ def _lease_key(lease: Lease) -> dict[str, Any]:
 
 def due(kinds: Sequence[str], *, now: int, limit: int, ahead: Ahead = EVER) -> Steps[dict[str, tuple[str, ...]]]:
     """What is over, and what a wrong clock put off for longer than anything is put off: two ranges of each kind."""
-    ranges = ((-1, now), (now + 2 * ahead.wait_microseconds, LARGEST))
-    wanted = to_json([[kind, *times] for kind in kinds for times in ranges])
-    values = {"wanted": wanted, "now": now, "limit": limit, "lease_microseconds": ahead.lease_microseconds}
-    rows = sorted((yield Query("due_work", values)), key=itemgetter(2, 1))
-    return {kind: tuple(row[1] for row in rows if row[0] == kind)[:limit] for kind in kinds}
+    clock = yield from _server_clock(now)
+    values = {"clock": clock, "latest_lease": clock + 2 * ahead.lease_microseconds, "limit": limit}
+    found: dict[str, tuple[str, ...]] = {}
+    for kind in kinds:
+        rows: list[Row] = []
+        for after, until in ((-1, now), (now + 2 * ahead.wait_microseconds, LARGEST)):
+            if len(rows) < limit:
+                rows += yield Query("due_work", values | {"kind": kind, "after": after, "until": until})
+        found[kind] = tuple(row[0] for row in rows[:limit])
+    return found
 
 
 def work_state(session_id: str, kind: str) -> Steps[WorkState | None]:

@@ -6,6 +6,7 @@ import sqlite3
 from shlex import quote
 
 from reactor_memory.core.log.hooks import hooks
+from reactor_memory.core.log.placement import placement
 from reactor_memory.core.log.scrubbing import FILES, LONG_SECONDS
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
@@ -51,7 +52,8 @@ def _describe_sqlite() -> Steps[StoreHealth]:
 
 def _describe_postgres() -> Steps[StoreHealth]:
     version, name = (yield Query("server", {}))[0]
-    return (yield from _describe((("store", f"PostgreSQL {version}"), ("database", str(name)))))
+    placed = yield from placement()
+    return (yield from _describe((("store", f"PostgreSQL {version}"), ("database", str(name)), ("placement", placed))))
 
 
 def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:

@@ -28,10 +28,8 @@ def list_sessions(
     """
     begin = Cursor(updated_at=LARGEST, session_id="") if cursor is None else decode_cursor(cursor)
     values = {"updated_at": begin.updated_at, "conversation_id": begin.session_id, "limit": limit + 1}
-    if of_all and text is not None:
-        rows = yield Query("list_matching", values | _pattern_of(text))
-    elif of_all:
-        rows = yield Query("list_all", values)
+    if of_all:
+        rows = yield Query("list_matching", values | _pattern_of(text or ""))
     elif user_id is None:
         rows = yield Query("list_open", values)
     else:

@@ -82,15 +82,9 @@ LIMIT :limit
 WHERE owner_id = :owner_id AND deleted_at IS NULL
 -- include: next_by_activity
 
--- name: list_all
--- For whoever owns the database: of all owners.
--- across groups
--- include: session_rows
-WHERE deleted_at IS NULL
--- include: next_by_activity
-
 -- name: list_matching
--- As list_all, of those whose id, owner or title is like a pattern in lower case; :escape takes their meaning from % and _.
+-- For whoever owns the database: those of all owners whose id, owner or title is like a pattern in lower case; :escape
+-- takes their meaning from % and _.
 -- across groups
 -- include: session_rows
 WHERE deleted_at IS NULL
@@ -115,6 +109,14 @@ LIMIT :limit
 -- include: session_rows
 WHERE group_id = :group_id AND deleted_at IS NULL
 ORDER BY created_at, conversation_id
+
+-- name: list_groups
+-- In the order of their ids, deleted ones, too; with an owner those of this one.
+-- across groups
+SELECT group_id FROM conversations
+WHERE group_id > :after AND conversation_id = group_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
+ORDER BY group_id
+LIMIT :limit
 
 -- name: list_open
 -- across groups
@@ -611,13 +613,21 @@ SELECT fence FROM background_work
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
 FOR UPDATE
 
+-- name: server_clock
+-- Whose clock times leases: of all processes the same one. It is asked first and comes back as `clock`, since what a
+-- statement does on a shard may depend on its parameters alone.
+SELECT :now
+
+-- name: server_clock [postgres]
+SELECT (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+
 -- name: claim
 -- What ends more than twice as far ahead as it can was written by a wrong clock. Twice, as who waited for a lock looked
 -- at the clock before who held it.
 -- A claim makes the work due, so that who dies with the lease leaves it to be found. Of a deleted conversation there is
 -- nothing left to do but to erase it.
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
-SELECT :group_id, :conversation_id, :kind, :now, :now + :lease_microseconds, 1, 0
+SELECT :group_id, :conversation_id, :kind, :now, :clock + :lease_microseconds, 1, 0
 WHERE :kind = 'scrub' OR EXISTS (
     SELECT 1 FROM conversations
     WHERE group_id = :group_id AND conversation_id = :conversation_id
@@ -625,22 +635,21 @@ WHERE :kind = 'scrub' OR EXISTS (
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
-WHERE (background_work.lease_until <= :now OR background_work.lease_until > :now + 2 * :lease_microseconds)
+WHERE (background_work.lease_until <= :clock OR background_work.lease_until > :clock + 2 * :lease_microseconds)
   AND (:by_name = 1 OR (background_work.parked = 0 AND (background_work.due_at IS NULL OR background_work.due_at <= :now
                                                         OR background_work.due_at > :now + :wait_microseconds + :wait_microseconds)))
 RETURNING fence, lease_until, attempts
 
 -- name: claim [postgres]
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
-SELECT :group_id, :conversation_id, :kind, :now,
-       (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint, 1, 0
+SELECT :group_id, :conversation_id, :kind, :now, :clock::bigint + :lease_microseconds::bigint, 1, 0
 FROM conversations
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND (deleted_at IS NULL OR :kind IN ('erase_user', 'forget'))
 FOR KEY SHARE
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
 SET fence = background_work.fence + 1, lease_until = excluded.lease_until, parked = 0, touched = 0,
     due_at = LEAST(background_work.due_at, excluded.due_at)
-WHERE (background_work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
+WHERE (background_work.lease_until <= :clock::bigint
        OR background_work.lease_until > excluded.lease_until + :lease_microseconds::bigint)
   AND (:by_name::bigint = 1
        OR (background_work.parked = 0 AND (background_work.due_at IS NULL OR background_work.due_at <= excluded.due_at
@@ -648,13 +657,7 @@ WHERE (background_work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::big
 RETURNING fence, lease_until, attempts
 
 -- name: renew
-UPDATE background_work SET lease_until = :now + :lease_microseconds
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
-  AND fence = :fence AND lease_until > 0
-RETURNING fence
-
--- name: renew [postgres]
-UPDATE background_work SET lease_until = (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + :lease_microseconds::bigint
+UPDATE background_work SET lease_until = CAST(:clock AS BIGINT) + CAST(:lease_microseconds AS BIGINT)
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
   AND fence = :fence AND lease_until > 0
 RETURNING fence
@@ -697,38 +700,16 @@ DELETE FROM background_work
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind NOT IN ('erase_user', 'forget')
 
 -- name: due_work
--- Of each wanted kind what is due, behind one time and up to another: the longest waiting first, each kind for itself.
--- The scrub is of no conversation.
+-- Of a kind what is due behind one time and up to another, the longest waiting first. The scrub is of no conversation.
 -- across groups
-SELECT work.kind, work.conversation_id, work.due_at
-FROM json_each(:wanted) AS wanted
-CROSS JOIN background_work AS work
-WHERE work.kind = json_extract(wanted.value, '$[0]') AND (work.group_id, work.conversation_id) IN (
-    SELECT one.group_id, one.conversation_id
-    FROM background_work AS one
-    LEFT JOIN conversations AS own ON own.group_id = one.group_id AND own.conversation_id = one.conversation_id
-    WHERE one.kind = json_extract(wanted.value, '$[0]') AND one.due_at > json_extract(wanted.value, '$[1]')
-      AND one.due_at <= json_extract(wanted.value, '$[2]') AND one.parked = 0
-      AND (own.deleted_at IS NULL OR one.kind IN ('erase_user', 'forget'))
-      AND (one.lease_until <= :now OR one.lease_until > :now + 2 * :lease_microseconds)
-    ORDER BY one.due_at, one.conversation_id
-    LIMIT :limit
-)
-
--- name: due_work [postgres]
--- across groups
-SELECT found.kind, found.conversation_id, found.due_at
-FROM json_array_elements(:wanted::json) AS wanted, LATERAL (
-    SELECT work.kind, work.conversation_id, work.due_at
-    FROM background_work AS work
-    JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
-    WHERE work.kind = wanted ->> 0 AND work.due_at > (wanted ->> 1)::bigint AND work.due_at <= (wanted ->> 2)::bigint
-      AND work.parked = 0 AND (own.deleted_at IS NULL OR work.kind IN ('erase_user', 'forget'))
-      AND (work.lease_until <= (EXTRACT(EPOCH FROM now()) * 1000000)::bigint
-           OR work.lease_until > (EXTRACT(EPOCH FROM now()) * 1000000)::bigint + 2 * :lease_microseconds::bigint)
-    ORDER BY work.due_at, work.conversation_id
-    LIMIT :limit
-) AS found
+SELECT work.conversation_id, work.due_at
+FROM background_work AS work
+LEFT JOIN conversations AS own ON own.group_id = work.group_id AND own.conversation_id = work.conversation_id
+WHERE work.kind = :kind AND work.due_at > :after AND work.due_at <= :until AND work.parked = 0
+  AND (own.deleted_at IS NULL OR work.kind IN ('erase_user', 'forget'))
+  AND (work.lease_until <= :clock OR work.lease_until > :latest_lease)
+ORDER BY work.due_at, work.conversation_id
+LIMIT :limit
 
 -- name: work_state
 SELECT conversation_id, kind, due_at, lease_until, fence, attempts, parked, last_error
@@ -749,8 +730,33 @@ LIMIT :limit
 -- The database as a whole
 
 -- name: server [postgres]
--- across groups
 SELECT current_setting('server_version'), current_database()
+
+-- name: has_citus
+SELECT 0
+
+-- name: has_citus [postgres]
+SELECT (to_regclass('pg_dist_partition') IS NOT NULL)::int
+
+-- name: undistributed_tables [postgres]
+-- Of ours, with the column that the primary key begins with.
+SELECT own.relname::text, first.attname::text
+FROM pg_class AS own
+JOIN pg_index AS key ON key.indrelid = own.oid AND key.indisprimary
+JOIN pg_attribute AS first ON first.attrelid = own.oid AND first.attnum = key.indkey[0]
+WHERE own.relnamespace = to_regnamespace(COALESCE(current_schema(), 'public'))
+  AND own.relname = ANY(:tables::text[])
+  AND NOT EXISTS (SELECT 1 FROM pg_dist_partition AS placed WHERE placed.logicalrelid = own.oid)
+
+-- name: distributed_tables [postgres]
+SELECT table_name::text, distribution_column::text, shard_count::bigint FROM citus_tables
+WHERE table_name::text = ANY(:tables::text[])
+
+-- name: place_shards [postgres]
+SELECT create_distributed_table(CAST(:table::text AS regclass), :key::text, colocate_with => :beside::text)
+
+-- name: place_copies [postgres]
+SELECT create_reference_table(CAST(:table::text AS regclass))
 
 -- name: totals
 -- across groups
@@ -818,29 +824,26 @@ ORDER BY MIN(seq)
 -- group for one that names the group as well, or nobody.
 
 -- name: name_user
--- across groups
 SELECT :user_id
 
 -- name: name_user [postgres]
--- across groups
-SELECT set_config('reactor_memory.user_id', :user_id, true)
+-- passed on
+SELECT set_config('reactor_memory.user_id', :user_id, true) AS user_id
 
 -- name: name_reader
--- across groups
 SELECT :user_id, :group_id
 
 -- name: name_reader [postgres]
--- across groups
-SELECT set_config('reactor_memory.user_id', :user_id, true),
-       set_config('reactor_memory.group_ids', CAST(ARRAY[:group_id::text] AS text), true)
+-- passed on
+SELECT set_config('reactor_memory.user_id', :user_id, true) AS user_id,
+       set_config('reactor_memory.group_ids', CAST(ARRAY[:group_id::text] AS text), true) AS group_ids
 
 -- name: name_all_users
--- across groups
 SELECT 1
 
 -- name: name_all_users [postgres]
--- across groups
-SELECT set_config('reactor_memory.all_users', 'yes', true)
+-- passed on
+SELECT set_config('reactor_memory.all_users', 'yes', true) AS all_users
 
 
 -- Erasing
@@ -888,16 +891,13 @@ ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 SELECT conversation_id FROM conversations WHERE group_id = :group_id
 
 -- name: changed_rows
--- across groups
 SELECT total_changes()
 
 -- name: changed_rows [postgres]
--- across groups
 SELECT 0
 
 -- name: note_scrub
 -- One row for the whole database, of no conversation. A growing fence tells what was destroyed since a scrub began.
--- across groups
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts, touched)
 VALUES ('', '', 'scrub', :due_at, 0, 1, 0, 1)
 ON CONFLICT (group_id, conversation_id, kind) DO UPDATE
@@ -905,20 +905,16 @@ SET fence = background_work.fence + 1, lease_until = 0, touched = 1,
     due_at = CASE WHEN background_work.due_at < excluded.due_at THEN background_work.due_at ELSE excluded.due_at END
 
 -- name: note_scrub [postgres]
--- across groups
 SELECT 1
 
 -- name: noted_scrub
--- across groups
 SELECT fence FROM background_work WHERE group_id = '' AND conversation_id = '' AND kind = :kind
 
 -- name: finish_scrub
--- across groups
 DELETE FROM background_work WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence
 
 -- name: scrub_soon
 -- Unless somebody has a lease of it.
--- across groups
 UPDATE background_work SET due_at = 0
 WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence AND lease_until = 0 AND attempts = 0
 

@@ -124,9 +124,18 @@ def _with_emptied(branches: Sequence[ErasedBranch]) -> Steps[tuple[ErasedBranch,
 
 def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]:
     """`forget_user`, and a note for each group of the user that it is to be erased: whoever finds one later goes on."""
-    values = {"owner_id": user_id, "kind": ERASE_USER, "now": now, "lease_microseconds": lease_microseconds}
-    yield Query("note_erasure_of_user", values)
+    values = {"kind": ERASE_USER, "now": now, "lease_until": now + lease_microseconds}
+    after, limit = "", 1_000
+    while roots := (yield from _owned_roots(user_id, after=after, limit=limit)):
+        yield Batch("note_erasure_of_group", [key_of(root) | values for root in roots])
+        after = roots[-1]
     return (yield from forget_user(user_id, now=now))
+
+
+def _owned_roots(user_id: str, *, after: str, limit: int) -> Steps[list[str]]:
+    """Deleted ones, too."""
+    rows = yield Query("list_groups", {"owner_id": user_id, "after": after, "limit": limit})
+    return [row[0] for row in rows]
 
 
 def drop_work(session_ids: Sequence[str], kind: str) -> Steps[None]:
@@ -150,10 +159,9 @@ def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:
 
 
 def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[tuple[str, ...], ...]]:
-    roots = yield Query("owned_roots", {"owner_id": user_id, "after": after, "limit": limit})
     groups: list[tuple[str, ...]] = []
-    for root in roots:
-        group = yield Query("group_ids", {"group_id": root[0]})
+    for root in (yield from _owned_roots(user_id, after=after, limit=limit)):
+        group = yield Query("group_ids", {"group_id": root})
         groups.append(tuple(sorted((row[0] for row in group), key=lambda each: (is_fork(each), each))))
     return tuple(groups)
 

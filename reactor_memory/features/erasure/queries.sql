@@ -5,13 +5,10 @@ SELECT conversation_id, seq, message_id FROM messages
 WHERE group_id = :group_id AND state IN ('erased', 'withdrawn')
 ORDER BY conversation_id, seq
 
--- name: note_erasure_of_user
--- Under a lease of who begins it, so that nobody else does so at once. Deleted groups, too.
--- across groups
+-- name: note_erasure_of_group
+-- Under a lease of who begins it, so that nobody else does so at once.
 INSERT INTO background_work (group_id, conversation_id, kind, due_at, lease_until, fence, attempts)
-SELECT group_id, conversation_id, :kind, :now, CAST(:now AS BIGINT) + CAST(:lease_microseconds AS BIGINT), 1, 0
-FROM conversations
-WHERE owner_id = :owner_id AND group_id = conversation_id
+VALUES (:group_id, :conversation_id, :kind, :now, :lease_until, 1, 0)
 ON CONFLICT (group_id, conversation_id, kind) DO NOTHING
 
 -- name: is_message_left
@@ -23,14 +20,6 @@ LIMIT 1
 -- name: note_left
 UPDATE background_work SET due_at = :now, lease_until = 0, attempts = attempts + 1, last_error = :error
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND kind = :kind
-
--- name: owned_roots
--- Deleted ones, too.
--- across groups
-SELECT conversation_id FROM conversations
-WHERE owner_id = :owner_id AND group_id = conversation_id AND group_id > :after
-ORDER BY group_id
-LIMIT :limit
 
 -- name: disown_group
 UPDATE conversations SET owner_id = NULL, agent_name = NULL, title = NULL, metadata = NULL

@@ -477,13 +477,13 @@ def add_spending(session_id: str, *, day: int, tokens: int) -> Steps[None]:
 
 
 def read_spending(session_id: str, *, day: int) -> Steps[Spending]:
-    rows = yield Query("spending", key_of(session_id) | {"day": day})
+    rows = yield Query("spending", key_of(session_id) | {"day": day, "of_owner": 0})
     return Spending(session=rows[0][0], day=rows[0][1])
 
 
 def spent_for_owner(session_id: str, *, day: int) -> Steps[int]:
     """Tokens of all sessions of the session's owner on this day; 0 without one."""
-    return (yield Query("spent_for_owner", key_of(session_id) | {"day": day}))[0][0]
+    return (yield Query("spending", key_of(session_id) | {"day": day, "of_owner": 1}))[0][2]
 
 
 # Background work

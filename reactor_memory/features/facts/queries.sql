@@ -173,20 +173,20 @@ INSERT INTO summary_spending (group_id, conversation_id, day, tokens)
 VALUES (:group_id, :conversation_id, :day, :tokens)
 ON CONFLICT (group_id, conversation_id, day) DO UPDATE SET tokens = summary_spending.tokens + excluded.tokens
 
--- name: spent_for_owner
--- across groups
-SELECT CAST(COALESCE(SUM(spent.tokens), 0) AS BIGINT)
-FROM summary_spending AS spent
-JOIN conversations AS other ON other.group_id = spent.group_id AND other.conversation_id = spent.conversation_id
-JOIN conversations AS own ON own.group_id = :group_id AND own.conversation_id = :conversation_id
-     AND own.owner_id = other.owner_id
-WHERE spent.day = :day
-
 -- name: spending
--- Of the conversation in all, and of everybody on one day. The cap of a day bounds how many rows that reads.
+-- Of the conversation in all, of everybody on one day, and, if that is asked for (:of_owner 1), on that day of whoever
+-- owns the conversation. The cap of a day bounds how many rows that reads.
 -- across groups
 SELECT CAST(COALESCE(SUM(tokens), 0) AS BIGINT),
-       (SELECT CAST(COALESCE(SUM(other.tokens), 0) AS BIGINT) FROM summary_spending AS other WHERE other.day = :day)
+       (SELECT CAST(COALESCE(SUM(other.tokens), 0) AS BIGINT) FROM summary_spending AS other WHERE other.day = :day),
+       CASE WHEN CAST(:of_owner AS BIGINT) = 1 THEN (
+           SELECT CAST(COALESCE(SUM(spent.tokens), 0) AS BIGINT)
+           FROM summary_spending AS spent
+           JOIN conversations AS other ON other.group_id = spent.group_id
+                AND other.conversation_id = spent.conversation_id
+           JOIN conversations AS own ON own.group_id = :group_id AND own.conversation_id = :conversation_id
+                AND own.owner_id = other.owner_id
+           WHERE spent.day = :day) END
 FROM summary_spending
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 

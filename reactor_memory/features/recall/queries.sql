@@ -20,7 +20,7 @@ WHERE group_id = :group_id AND version = :version
   AND conversation_id = ANY(ARRAY(SELECT json_array_elements_text(:conversations::json)))
 
 -- name: store_recall_range
--- across groups: each conversation has its own number, which no passage has, even if those of a range are damaged
+-- Each conversation has its own number, which no passage has, even if those of a range are damaged.
 INSERT INTO recall_ranges (group_id, conversation_id, start_seq, end_seq, number, version)
 SELECT :group_id, :conversation_id, :start_seq, :end_seq,
        MAX(COALESCE(MAX(number), 0), COALESCE((SELECT MAX(place) >> 40 FROM recall_passages), 0)) + 1, :version
@@ -44,11 +44,9 @@ DELETE FROM recall_ranges WHERE group_id = :group_id AND conversation_id = :conv
 
 -- name: recall_numbers_of_nothing
 -- Numbers of passages whose range has another one by damage.
--- across groups
 SELECT DISTINCT place >> 40 FROM recall_passages WHERE place >> 40 NOT IN (SELECT number FROM recall_ranges)
 
 -- name: recall_numbers_of_nothing [postgres]
--- across groups
 SELECT NULL WHERE false
 
 -- name: turn_start
@@ -57,7 +55,6 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND role = 'us
 
 -- name: insert_recall_passage
 -- `place` begins with the number of the conversation.
--- across groups
 INSERT INTO recall_passages (place, end_seq, start_at, end_at, call_seq, tokens, length)
 VALUES (:place, :end_seq, :start_at, :end_at, :call_seq, :tokens, :length)
 
@@ -68,27 +65,22 @@ VALUES (:group_id, :conversation_id, :place, :end_seq, :start_at, :end_at, :call
         array_to_tsvector(string_to_array(:terms, ' ')))
 
 -- name: index_recall_passage
--- across groups
 INSERT INTO recall_terms (rowid, terms) VALUES (:place, :terms)
 
 -- name: index_recall_passage [postgres]
--- across groups
 SELECT 1
 
 -- name: unindex_recall_passages
 -- What the full text forgets has to be told to it in the same words: those of a conversation stand between two words.
--- across groups
 INSERT INTO recall_terms (recall_terms, rowid, terms)
 SELECT 'delete', doc, group_concat(term, ' ') FROM recall_postings
 WHERE term >= :first_term AND term < :last_term AND doc BETWEEN :first AND :last
 GROUP BY doc
 
 -- name: unindex_recall_passages [postgres]
--- across groups
 SELECT 1
 
 -- name: delete_recall_passages
--- across groups
 DELETE FROM recall_passages WHERE place BETWEEN :first AND :last
 
 -- name: delete_recall_passages [postgres]
@@ -98,7 +90,6 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND place BETW
 -- name: recall_places
 -- `terms` is JSON: lists of a term, or of what the engine takes for several, and the first and the last place where it
 -- counts. Where each stands, newest first, at most `limit` of them, as JSON.
--- across groups
 SELECT wanted.key,
        (SELECT json_group_array(place) FROM (
             SELECT rowid AS place FROM recall_terms
@@ -120,7 +111,6 @@ FROM json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
 -- name: recall_passages_at
 -- `places` is JSON: lists of a part and a place; `near` has the first and the last place of the part, too. The passages
 -- there, and those right before and behind each of `near`.
--- across groups
 WITH wanted AS (
     SELECT json_extract(value, '$[0]') AS part, json_extract(value, '$[1]') AS place FROM json_each(:places)
     UNION
@@ -167,11 +157,9 @@ SELECT COUNT(*), CAST(COALESCE(SUM(end_seq - start_seq + 1), 0) AS BIGINT) FROM 
 
 -- name: merge_index
 -- The full text of SQLite keeps deleted terms until its parts are merged: so many pages at a time.
--- across groups
 INSERT INTO recall_terms (recall_terms, rank) VALUES ('merge', -500)
 
 -- name: merge_index [postgres]
--- across groups
 SELECT 1
 
 -- name: messages_in_view
@@ -194,7 +182,8 @@ WHERE message.group_id = :group_id AND message.conversation_id = place ->> 0 AND
   AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (place ->> 2)::bigint))
 
 -- name: damaged_recall_ranges
--- across groups: the conversations, or this one, whose range or passages hold what this library never wrote.
+-- across groups
+-- The conversations, or this one, whose range or passages hold what this library never wrote.
 SELECT conversation_id FROM recall_ranges
 WHERE (:conversation_id IS NULL OR conversation_id = :conversation_id)
   AND (typeof(start_seq) <> 'integer' OR typeof(end_seq) <> 'integer' OR typeof(number) <> 'integer'

@@ -162,6 +162,7 @@ def everything_of(visible: Sequence[Visible], limit: int) -> dict[str, Any]:
     """What the statements of a search have in common, of one that looks at all that is visible."""
     return {
         "visible": to_json(visible) or "[]",
+        "group_ids": sorted({part.group_id for part in visible}),
         "as_of": None,
         "before_at": None,
         "before_conversation": None,
@@ -187,7 +188,15 @@ def _by_words(
     if not weights:
         return [], ()
     rows = yield Query("search_words", bounds | _terms(wanted, scopes, weights))
-    return by_score(_scores(rows, rarities)), tuple(wanted)
+    return by_score(_scores(_best(rows, weights, bounds["limit"]), rarities)), tuple(wanted)
+
+
+def _best(rows: Sequence[Row], weights: dict[int, int], limit: int) -> Sequence[Row]:
+    """Of the best of each shard those that weigh most, as the statement takes them."""
+    if len(rows) <= limit:
+        return rows
+    weight = {id(row): sum(weights[int(number)] for number in str(row[3]).split(",")) for row in rows}
+    return sorted(rows, key=lambda row: (-weight[id(row)], -row[1], row[0]))[:limit]
 
 
 def _frequencies(wanted: Sequence[str], scopes: Sequence[str], bounds: dict[str, Any]) -> Steps[dict[str, int]]:
@@ -196,7 +205,10 @@ def _frequencies(wanted: Sequence[str], scopes: Sequence[str], bounds: dict[str,
     if not wanted:
         return {}
     rows = yield Query("search_frequencies", bounds | _terms(wanted, scopes, dict.fromkeys(range(len(wanted)), 0)))
-    return {wanted[int(number)]: count for number, count in rows}
+    counts: dict[str, int] = {}
+    for number, count in rows:  # of each shard that was asked
+        counts[wanted[int(number)]] = counts.get(wanted[int(number)], 0) + count
+    return counts
 
 
 def _terms(wanted: Sequence[str], scopes: Sequence[str], weights: dict[int, int]) -> dict[str, Any]:
@@ -235,7 +247,8 @@ def nearest_places(query: SearchQuery | NearQuery, bounds: dict[str, Any]) -> St
     rows = yield Query("compares_vectors", {})
     if rows[0][0]:
         found = yield Query("nearest_embeddings", values)
-        return {(row[0], row[1]): row[2] for row in found}
+        best = sorted(found, key=lambda row: (-row[2], -row[1], row[0]))[: bounds["limit"]]
+        return {(row[0], row[1]): row[2] for row in best}
     # Newest first, as the other statement has it: of equals these are the nearest.
     stored = sorted((yield Query("visible_embeddings", values)), key=itemgetter(1), reverse=True)
     vectors = [row[2] for row in stored]
@@ -272,15 +285,18 @@ def behind_in_words(*, after: str, now: int, limit: int, ahead: Ahead = EVER) ->
     """Conversations behind `after` (in the order of their ids) with work of the kind `INDEX_SEARCH` to do now. What is
     leased or put off until further `ahead` is there, too: a wrong clock did that.
     """
-    values = {"kind": INDEX_SEARCH, "analyzer": ANALYZER_VERSION, "now": now, "limit": limit}
-    rows = yield Query("behind_in_words", key_of(after) | asdict(ahead) | values)
-    return tuple(row[0] for row in rows)
+    wanted = {"kind": INDEX_SEARCH, "analyzer": ANALYZER_VERSION, "model": None}
+    return (yield from _behind(wanted, after, now, limit, ahead))
 
 
 def behind_in_meanings(*, model: str, after: str, now: int, limit: int, ahead: Ahead = EVER) -> Steps[tuple[str, ...]]:
     """As `behind_in_words`, of the kind `EMBED_SEARCH`."""
-    values = {"kind": EMBED_SEARCH, "model": model, "now": now, "limit": limit}
-    rows = yield Query("behind_in_meanings", key_of(after) | asdict(ahead) | values)
+    wanted = {"kind": EMBED_SEARCH, "analyzer": None, "model": model}
+    return (yield from _behind(wanted, after, now, limit, ahead))
+
+
+def _behind(wanted: dict[str, Any], after: str, now: int, limit: int, ahead: Ahead) -> Steps[tuple[str, ...]]:
+    rows = yield Query("behind_in_search", key_of(after) | asdict(ahead) | wanted | {"now": now, "limit": limit})
     return tuple(row[0] for row in rows)
 
 

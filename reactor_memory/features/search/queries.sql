@@ -1,6 +1,7 @@
 -- The SQL of search. See core/log/queries.sql.
 
 -- name: visible_conversations
+-- across groups
 -- Of groups that the user owns or is a member of.
 SELECT own.group_id, own.conversation_id, own.agent_name, own.path, progress.number, progress.scope,
        progress.indexed_seq
@@ -19,7 +20,6 @@ WHERE member.user_id = :user_id AND own.deleted_at IS NULL AND own.owner_id IS N
 
 -- part: search_hits
 -- The beginning of the searches for words. The index is asked for all terms at once, each term only of what it found.
--- across groups
 WITH visible AS MATERIALIZED (
     SELECT part ->> 3 AS conversation_id, part ->> 4 AS scope, part ->> 5 AS group_id,
            (part ->> 1)::bigint AS start_seq, (part ->> 2)::bigint AS end_seq
@@ -33,7 +33,8 @@ WITH visible AS MATERIALIZED (
     SELECT visible.scope, entry.conversation_id, entry.seq, entry.length, entry.terms
     FROM search_entries AS entry
     JOIN visible ON visible.group_id = entry.group_id AND visible.conversation_id = entry.conversation_id
-    WHERE entry.terms @@ :any_term::text::tsquery AND entry.seq BETWEEN visible.start_seq AND visible.end_seq
+    WHERE entry.group_id = ANY(:group_ids::text[])
+      AND entry.terms @@ :any_term::text::tsquery AND entry.seq BETWEEN visible.start_seq AND visible.end_seq
       AND (:as_of::bigint IS NULL OR entry.created_at <= :as_of::bigint)
       AND (:before_at::bigint IS NULL
            OR CASE WHEN entry.conversation_id = :before_conversation::text THEN entry.seq < :before_seq::bigint
@@ -43,7 +44,6 @@ WITH visible AS MATERIALIZED (
 -- name: search_frequencies
 -- How many entries hold each term. `terms` is JSON: lists of a term behind its scope, its number, its weight, its scope.
 -- `is_whole` 1: all of the visible conversations counts. A bound that is NULL does not bind.
--- across groups
 SELECT json_extract(wanted.value, '$[1]') AS number, COUNT(*)
 FROM json_each(:terms) AS wanted
 CROSS JOIN search_entries AS entry
@@ -59,7 +59,7 @@ WHERE entry.search_entries MATCH json_extract(wanted.value, '$[0]')
 GROUP BY number
 
 -- name: search_frequencies [postgres]
--- across groups
+-- by group: visible[5]
 -- include: search_hits
 SELECT wanted.number, COUNT(*)
 FROM hits
@@ -68,7 +68,6 @@ GROUP BY wanted.number
 
 -- name: search_words
 -- The entries whose terms weigh most together.
--- across groups
 SELECT entry.conversation_id, entry.seq, entry.length, best.numbers
 FROM (
     SELECT entry.rowid AS id, SUM(json_extract(wanted.value, '$[2]')) AS weight,
@@ -92,7 +91,7 @@ FROM (
 CROSS JOIN search_entries AS entry ON entry.rowid = best.id
 
 -- name: search_words [postgres]
--- across groups
+-- by group: visible[5]
 -- include: search_hits
 SELECT hits.conversation_id, hits.seq, hits.length, STRING_AGG(wanted.number::text, ',')
 FROM hits
@@ -103,15 +102,12 @@ LIMIT :limit
 
 -- name: compares_vectors
 -- Whether the database itself can compare vectors.
--- across groups
 SELECT 0
 
 -- name: compares_vectors [postgres]
--- across groups
 SELECT (to_regtype('vector') IS NOT NULL)::int
 
 -- name: visible_embeddings
--- across groups
 SELECT meaning.conversation_id, meaning.seq, meaning.vector
 FROM json_each(:visible) AS part
 CROSS JOIN embeddings AS meaning
@@ -124,12 +120,12 @@ WHERE meaning.group_id = json_extract(part.value, '$[5]')
                                   ELSE meaning.sent_at < :before_at END)
 
 -- name: visible_embeddings [postgres]
--- across groups
+-- by group: visible[5]
 SELECT meaning.conversation_id, meaning.seq, meaning.vector
 FROM json_array_elements(:visible::json) AS part
 JOIN embeddings AS meaning
   ON meaning.group_id = part ->> 5 AND meaning.conversation_id = part ->> 3
-WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
+WHERE meaning.group_id = ANY(:group_ids::text[]) AND meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
   AND meaning.model = :model
   AND (:as_of::bigint IS NULL OR meaning.created_at <= :as_of::bigint)
   AND (:before_at::bigint IS NULL
@@ -138,14 +134,14 @@ WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
 
 -- name: nearest_embeddings [postgres]
 -- All of what is visible is compared: an index over all vectors would take the best of everybody's first.
--- across groups
+-- by group: visible[5]
 SELECT conversation_id, seq, similarity
 FROM (
     SELECT meaning.conversation_id, meaning.seq, -(meaning.vector::vector <#> :vector::real[]::vector) AS similarity
     FROM json_array_elements(:visible::json) AS part
     JOIN embeddings AS meaning
       ON meaning.group_id = part ->> 5 AND meaning.conversation_id = part ->> 3
-    WHERE meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
+    WHERE meaning.group_id = ANY(:group_ids::text[]) AND meaning.seq BETWEEN (part ->> 1)::bigint AND (part ->> 2)::bigint
       AND meaning.model = :model
       AND (:as_of::bigint IS NULL OR meaning.created_at <= :as_of::bigint)
       AND (:before_at::bigint IS NULL
@@ -157,7 +153,6 @@ ORDER BY similarity DESC, seq DESC, conversation_id
 LIMIT :limit
 
 -- name: place_of_message
--- across groups
 SELECT message.conversation_id, message.seq, message.created_at
 FROM json_each(:visible) AS part
 CROSS JOIN messages AS message
@@ -166,21 +161,21 @@ WHERE message.group_id = json_extract(part.value, '$[5]')
   AND message.message_id = :message_id AND (message.visibility = 'user' OR message.role = 'summary')
 
 -- name: place_of_message [postgres]
--- across groups
+-- by group: visible[5]
 WITH named AS MATERIALIZED (
     SELECT set_config('reactor_memory.group_ids', CAST(:group_ids::text[] AS text), true) AS groups
 )
 SELECT message.conversation_id, message.seq, message.created_at
 FROM named, json_array_elements(:visible::json) AS part, LATERAL (
     SELECT conversation_id, seq, created_at FROM messages
-    WHERE named.groups IS NOT NULL AND group_id = part ->> 5 AND conversation_id = part ->> 3
+    WHERE named.groups IS NOT NULL AND group_id = ANY(:group_ids::text[]) AND group_id = part ->> 5
+      AND conversation_id = part ->> 3
       AND message_id = :message_id AND (visibility = 'user' OR role = 'summary')
     LIMIT 1
 ) AS message
 
 -- name: found_messages
 -- `places` is JSON: lists of group, conversation and seq.
--- across groups
 SELECT message.conversation_id,
        message.seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name, metadata,
        token_count, tokenizer, created_at
@@ -190,7 +185,7 @@ WHERE message.group_id = json_extract(place.value, '$[0]')
   AND message.conversation_id = json_extract(place.value, '$[1]') AND message.seq = json_extract(place.value, '$[2]')
 
 -- name: found_messages [postgres]
--- across groups
+-- by group: places[0]
 -- As in `newest_shown`.
 WITH named AS MATERIALIZED (
     SELECT set_config('reactor_memory.group_ids', CAST(:group_ids::text[] AS text), true) AS groups
@@ -200,8 +195,8 @@ FROM named, json_array_elements(:places::json) AS place, LATERAL (
     SELECT conversation_id, seq, message_id, role, visibility, author_id, content, parts, tool_calls, tool_call_id, name,
            metadata, token_count, tokenizer, created_at
     FROM messages
-    WHERE named.groups IS NOT NULL AND group_id = place ->> 0 AND conversation_id = place ->> 1
-      AND seq = (place ->> 2)::bigint
+    WHERE named.groups IS NOT NULL AND group_id = ANY(:group_ids::text[]) AND group_id = place ->> 0
+      AND conversation_id = place ->> 1 AND seq = (place ->> 2)::bigint
     LIMIT 1
 ) AS message
 
@@ -210,7 +205,7 @@ SELECT indexed_seq, embedded_seq, model, parked, analyzer, scope FROM search_pro
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: begin_search_progress
--- across groups: each conversation has its own number
+-- Each conversation has its own number.
 INSERT INTO search_progress (group_id, conversation_id, number, scope, indexed_seq, embedded_seq, model, parked, analyzer)
 SELECT :group_id, :conversation_id, COALESCE(MAX(number), 0) + 1, :scope, :after, :after, NULL, 0, :analyzer
 FROM search_progress
@@ -298,7 +293,10 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND seq >= :st
 -- name: delete_search_progress
 DELETE FROM search_progress WHERE group_id = :group_id AND conversation_id = :conversation_id
 
--- part: owned_conversations
+-- name: behind_in_search
+-- Conversations that have an owner and messages which are not indexed (by this :analyzer, else by this :model), unless
+-- somebody works on them or they are to be tried later.
+-- across groups
 SELECT own.conversation_id
 FROM conversations AS own
 LEFT JOIN search_progress AS progress
@@ -307,30 +305,14 @@ LEFT JOIN background_work AS work
   ON work.group_id = own.group_id AND work.conversation_id = own.conversation_id AND work.kind = :kind
 WHERE (own.group_id, own.conversation_id) > (:group_id, :conversation_id)
   AND own.owner_id IS NOT NULL AND own.deleted_at IS NULL
-
--- part: may_be_worked_on
--- Unless somebody works on them or they are to be tried later.
+  AND own.last_seq > COALESCE(CASE WHEN progress.analyzer = :analyzer THEN progress.indexed_seq
+                                   WHEN progress.model = :model THEN progress.embedded_seq END,
+                              own.forked_at_seq - 1, 0)
   AND (work.due_at IS NULL OR work.due_at <= :now OR work.due_at > :now + :wait_microseconds + :wait_microseconds)
   AND (work.lease_until IS NULL OR work.lease_until <= :now
        OR work.lease_until > :now + :lease_microseconds + :lease_microseconds)
 ORDER BY own.group_id, own.conversation_id
 LIMIT :limit
-
--- name: behind_in_words
--- Conversations that have an owner and messages which are not indexed, unless somebody works on them or they are to be
--- tried later.
--- across groups
--- include: owned_conversations
-  AND own.last_seq > COALESCE(CASE WHEN progress.analyzer = :analyzer THEN progress.indexed_seq END,
-                              own.forked_at_seq - 1, 0)
--- include: may_be_worked_on
-
--- name: behind_in_meanings
--- across groups
--- include: owned_conversations
-  AND own.last_seq > COALESCE(CASE WHEN progress.model = :model THEN progress.embedded_seq END,
-                              own.forked_at_seq - 1, 0)
--- include: may_be_worked_on
 
 -- name: search_backlog
 -- Messages that are not indexed yet, messages without a meaning yet, and messages that were given up.
@@ -347,15 +329,14 @@ WHERE own.owner_id IS NOT NULL AND own.deleted_at IS NULL
 
 -- name: merge_search
 -- As `merge_index`.
--- across groups
 INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
 
 -- name: merge_search [postgres]
--- across groups
 SELECT 1
 
 -- name: damaged_entries
--- across groups: of these conversations, or of all. `vector_bytes`: how long a vector is, if that is known.
+-- across groups
+-- Of these conversations, or of all. `vector_bytes`: how long a vector is, if that is known.
 WITH wanted AS (SELECT value AS id FROM json_each(:conversations))
 SELECT conversation_id FROM search_progress
 WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
@@ -379,7 +360,8 @@ GROUP BY conversation_id, model
 HAVING MIN(length(vector)) <> MAX(length(vector))
 
 -- name: damaged_entries [postgres]
--- across groups, as above. Its columns hold what they are declared for.
+-- across groups
+-- As above. Its columns hold what they are declared for.
 SELECT conversation_id FROM search_progress
 WHERE (CAST(:conversations AS TEXT) IS NULL
        OR conversation_id IN (SELECT json_array_elements_text(CAST(:conversations AS TEXT)::json)))

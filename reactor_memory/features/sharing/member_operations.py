@@ -128,7 +128,7 @@ def accept_ownership(
     """Make the recipient the owner of all conversations of the group, and the owner a manager. None if there is no such
     offer to `user_id`, or they are no member any more. Raises `QuotaExceededError` if they may not own so much.
     """
-    transfer = yield from _locked_transfer(transfer_id)
+    transfer = yield from _locked_transfer(transfer_id, user_id)
     if transfer is None or transfer.to_user_id != user_id:
         return None
     key = key_of(transfer.group_id)
@@ -150,21 +150,21 @@ def accept_ownership(
 
 def decline_ownership(transfer_id: str, user_id: str, audit: AuditRecord) -> Steps[OwnershipTransfer | None]:
     """Take the offer away, by who gave or got it."""
-    transfer = yield from _locked_transfer(transfer_id)
-    if transfer is None or user_id not in (transfer.from_user_id, transfer.to_user_id):
+    transfer = yield from _locked_transfer(transfer_id, user_id)
+    if transfer is None:
         return None
     yield Query("delete_transfers", key_of(transfer.group_id))
     yield from add_audit(audit)
     return transfer
 
 
-def _locked_transfer(transfer_id: str) -> Steps[OwnershipTransfer | None]:
-    """The offer, if it is still pending when its group is locked."""
+def _locked_transfer(transfer_id: str, user_id: str) -> Steps[OwnershipTransfer | None]:
+    """The offer by or to this user, if it is still pending when its group is locked."""
     yield from name_all_users()
-    rows = yield Query("transfer_of_id", {"transfer_id": transfer_id})
-    if not rows:
+    offers = map(_transfer, (yield Query("transfers_of_user", {"user_id": user_id})))
+    group_id = next((offer.group_id for offer in offers if offer.transfer_id == transfer_id), None)
+    if group_id is None:
         return None
-    group_id = _transfer(rows[0]).group_id
     yield from log.lock(group_id)
     pending = yield from transfer_of(group_id)
     return pending if pending is not None and pending.transfer_id == transfer_id else None
@@ -190,10 +190,12 @@ def list_audit(group_id: str, *, after: str = "", limit: int = 100) -> Steps[tup
 
 def forget_user(user_id: str) -> Steps[int]:
     """Take the user out of all groups. What they did stays on record, but not that it was they."""
-    memberships = yield Query("delete_memberships_of_user", {"user_id": user_id})
-    transfers = yield Query("delete_transfers_of_user", {"user_id": user_id})
-    yield Query("forget_actor", {"user_id": user_id})
-    yield Query("forget_target", {"user_id": user_id})
+    groups = [[row[0]] for row in (yield Query("groups_naming_user", {"user_id": user_id}))]
+    values = {"user_id": user_id, "groups": to_json(groups) or "[]", "group_ids": [group_id for (group_id,) in groups]}
+    memberships = yield Query("delete_memberships_of_user", values)
+    transfers = yield Query("delete_transfers_of_user", values)
+    yield Query("forget_actor", values)
+    yield Query("forget_target", values)
     return len(memberships) + len(transfers)
 
 

@@ -6,43 +6,35 @@ VALUES (:group_id, :user_id, :access_level, :created_at)
 ON CONFLICT (group_id, user_id) DO NOTHING
 
 -- name: insert_api_key
--- across groups
 INSERT INTO api_keys (key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at)
 VALUES (:key_prefix, :client_id, :secret_hash, :agent_names, :operations, :created_at, :expires_at, :revoked_at)
 ON CONFLICT (key_prefix) DO NOTHING
 RETURNING key_prefix
 
 -- name: api_key
--- across groups
 SELECT key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at
 FROM api_keys
 WHERE key_prefix = :key_prefix
 
 -- name: api_keys
--- across groups
 SELECT key_prefix, client_id, secret_hash, agent_names, operations, created_at, expires_at, revoked_at
 FROM api_keys
 ORDER BY created_at, key_prefix
 
 -- name: revoke_api_key
--- across groups
 UPDATE api_keys SET revoked_at = :now WHERE key_prefix = :key_prefix AND revoked_at IS NULL
 RETURNING key_prefix
 
 -- name: insert_service_secret
--- across groups
 INSERT INTO service_secrets (name, secret) VALUES (:name, :secret) ON CONFLICT (name) DO NOTHING
 
 -- name: replace_service_secret
--- across groups
 UPDATE service_secrets SET secret = :secret WHERE name = :name
 
 -- name: service_secret
--- across groups
 SELECT secret FROM service_secrets WHERE name = :name
 
 -- name: claim_request
--- across groups
 -- One that was left behind is taken over by whoever asks for the same again.
 INSERT INTO answered_requests (principal_id, request_key, user_id, group_id, fingerprint, lease_until, created_at)
 VALUES (:principal_id, :request_key, :user_id, :group_id, :fingerprint, :lease_until, :created_at)
@@ -52,18 +44,15 @@ WHERE answered_requests.status IS NULL AND answered_requests.lease_until <= :now
 RETURNING request_key
 
 -- name: answered_request
--- across groups
 SELECT principal_id, request_key, user_id, group_id, fingerprint, status, body, lease_until, created_at
 FROM answered_requests
 WHERE principal_id = :principal_id AND request_key = :request_key
 
 -- name: answer_request
--- across groups
 UPDATE answered_requests SET status = :status, body = :body, group_id = COALESCE(:group_id, group_id)
 WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
 
 -- name: release_request
--- across groups
 DELETE FROM answered_requests
 WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
 
@@ -84,6 +73,7 @@ WHERE (principal_id, request_key) IN (
 RETURNING request_key
 
 -- name: delete_answers_of_group
+-- across groups
 DELETE FROM answered_requests WHERE group_id = :group_id AND status IS NOT NULL
 
 -- name: delete_answers_of_user
@@ -165,7 +155,6 @@ LIMIT :limit
 -- name: newest_shown
 -- `parts` is JSON: lists of a number, group, conversation, first and last seq. Of each, the newest message that users
 -- see.
--- across groups
 SELECT json_extract(part.value, '$[0]'), message.seq, message.message_id, SUBSTR(message.content, 1, :length)
 FROM json_each(:parts) AS part
 CROSS JOIN messages AS message
@@ -182,7 +171,7 @@ WHERE message.group_id = json_extract(part.value, '$[1]')
       LIMIT 1)
 
 -- name: newest_shown [postgres]
--- across groups
+-- by group: parts[1]
 -- The groups are named before a row of them is looked for: what is looked for needs the answer.
 WITH named AS MATERIALIZED (
     SELECT set_config('reactor_memory.group_ids', CAST(:group_ids::text[] AS text), true) AS groups
@@ -190,8 +179,8 @@ WITH named AS MATERIALIZED (
 SELECT (part ->> 0)::bigint, message.seq, message.message_id, SUBSTR(message.content, 1, :length::integer)
 FROM named, json_array_elements(:parts::json) AS part, LATERAL (
     SELECT seq, message_id, content FROM messages
-    WHERE named.groups IS NOT NULL AND group_id = part ->> 1 AND conversation_id = part ->> 2
-      AND seq >= (part ->> 3)::bigint AND seq <= (part ->> 4)::bigint
+    WHERE named.groups IS NOT NULL AND group_id = ANY(:group_ids::text[]) AND group_id = part ->> 1
+      AND conversation_id = part ->> 2 AND seq >= (part ->> 3)::bigint AND seq <= (part ->> 4)::bigint
       AND (state IS NULL OR state = 'archived') AND visibility = 'user' AND role <> 'summary'
     ORDER BY seq DESC
     LIMIT 1
@@ -263,36 +252,26 @@ VALUES (:group_id, :conversation_id, :owner_id, :agent_name, :title, :metadata, 
 ON CONFLICT (group_id, conversation_id) DO NOTHING
 RETURNING conversation_id
 
--- name: count_roots
--- No more than `limit` of them are counted.
+-- name: holdings_of_owner
+-- How many conversations, forks and members of all of them an owner has, and how many bytes in them: of each no more
+-- than asked for are counted, and what is not asked for (0) is NULL.
 -- across groups
-SELECT COUNT(*) FROM (
-    SELECT 1 FROM conversations
-    WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id = group_id
-    LIMIT :limit
-) AS best
-
--- name: stored_bytes_of_owner
--- across groups
-SELECT CAST(COALESCE(SUM(stored_bytes), 0) AS BIGINT) FROM conversations
-WHERE owner_id = :owner_id AND deleted_at IS NULL
-
--- name: count_forks
--- across groups
-SELECT COUNT(*) FROM (
-    SELECT 1 FROM conversations
-    WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id <> group_id
-    LIMIT :limit
-) AS best
-
--- name: count_members
--- across groups
-SELECT COUNT(*) FROM (
-    SELECT 1 FROM conversations AS root
-    JOIN memberships AS member ON member.group_id = root.group_id
-    WHERE root.owner_id = :owner_id AND root.deleted_at IS NULL AND root.conversation_id = root.group_id
-    LIMIT :limit
-) AS best
+SELECT CASE WHEN CAST(:roots AS BIGINT) > 0 THEN (SELECT COUNT(*) FROM (
+           SELECT 1 FROM conversations
+           WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id = group_id
+           LIMIT CAST(:roots AS BIGINT)) AS root) END,
+       CASE WHEN CAST(:forks AS BIGINT) > 0 THEN (SELECT COUNT(*) FROM (
+           SELECT 1 FROM conversations
+           WHERE owner_id = :owner_id AND deleted_at IS NULL AND conversation_id <> group_id
+           LIMIT CAST(:forks AS BIGINT)) AS fork) END,
+       CASE WHEN CAST(:members AS BIGINT) > 0 THEN (SELECT COUNT(*) FROM (
+           SELECT 1 FROM conversations AS root
+           JOIN memberships AS member ON member.group_id = root.group_id
+           WHERE root.owner_id = :owner_id AND root.deleted_at IS NULL AND root.conversation_id = root.group_id
+           LIMIT CAST(:members AS BIGINT)) AS member) END,
+       CASE WHEN CAST(:bytes AS BIGINT) > 0 THEN (
+           SELECT CAST(COALESCE(SUM(stored_bytes), 0) AS BIGINT) FROM conversations
+           WHERE owner_id = :owner_id AND deleted_at IS NULL) END
 
 -- name: describe_fork
 UPDATE conversations SET title = :title, agent_name = :agent_name
@@ -341,11 +320,6 @@ DELETE FROM memberships WHERE group_id = :group_id AND group_id = :conversation_
 SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
 WHERE group_id = :group_id
 
--- name: transfer_of_id
--- across groups
-SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
-WHERE transfer_id = :transfer_id
-
 -- name: transfers_of_user
 -- across groups
 SELECT transfer_id, group_id, from_user_id, to_user_id, created_at FROM ownership_transfers
@@ -384,14 +358,55 @@ WHERE group_id = :group_id AND record_id > :after
 ORDER BY record_id
 LIMIT :limit
 
+-- name: groups_naming_user
+-- Beside those that the user owns.
+-- across groups
+SELECT group_id FROM memberships WHERE user_id = :user_id
+UNION
+SELECT group_id FROM ownership_transfers WHERE from_user_id = :user_id
+UNION
+SELECT group_id FROM ownership_transfers WHERE to_user_id = :user_id
+UNION
+SELECT group_id FROM audit_records WHERE actor_id = :user_id
+UNION
+SELECT group_id FROM audit_records WHERE target = :user_id
+
 -- name: delete_memberships_of_user
-DELETE FROM memberships WHERE user_id = :user_id RETURNING group_id
+DELETE FROM memberships
+WHERE user_id = :user_id
+RETURNING group_id
+
+-- name: delete_memberships_of_user [postgres]
+-- by group: groups[0]
+DELETE FROM memberships
+WHERE group_id = ANY(:group_ids::text[]) AND user_id = :user_id
+RETURNING group_id
 
 -- name: delete_transfers_of_user
-DELETE FROM ownership_transfers WHERE from_user_id = :user_id OR to_user_id = :user_id RETURNING group_id
+DELETE FROM ownership_transfers
+WHERE from_user_id = :user_id OR to_user_id = :user_id
+RETURNING group_id
+
+-- name: delete_transfers_of_user [postgres]
+-- by group: groups[0]
+DELETE FROM ownership_transfers
+WHERE group_id = ANY(:group_ids::text[]) AND (from_user_id = :user_id OR to_user_id = :user_id)
+RETURNING group_id
 
 -- name: forget_actor
-UPDATE audit_records SET actor_id = NULL WHERE actor_id = :user_id
+UPDATE audit_records SET actor_id = NULL
+WHERE actor_id = :user_id
+
+-- name: forget_actor [postgres]
+-- by group: groups[0]
+UPDATE audit_records SET actor_id = NULL
+WHERE group_id = ANY(:group_ids::text[]) AND actor_id = :user_id
 
 -- name: forget_target
-UPDATE audit_records SET target = NULL WHERE target = :user_id
+UPDATE audit_records SET target = NULL
+WHERE target = :user_id
+
+-- name: forget_target [postgres]
+-- by group: groups[0]
+UPDATE audit_records SET target = NULL
+WHERE group_id = ANY(:group_ids::text[]) AND target = :user_id

@@ -7,6 +7,7 @@ quota by as many as there are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from reactor_memory.core.log.rows import key_of, message_values, stored_bytes
 from reactor_memory.core.log.user_rows import name_all_users
@@ -14,6 +15,10 @@ from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import QuotaExceededError
 from reactor_memory.features.sharing.models import Quotas
 from reactor_memory.models import Message, Session
+
+_Holding: TypeAlias = Literal["roots", "forks", "members", "bytes"]
+_HOLDINGS: tuple[_Holding, ...] = ("roots", "forks", "members", "bytes")
+"""In the order of the columns of `holdings_of_owner`."""
 
 
 def check_everything(owner_id: str | None, quotas: Quotas) -> Steps[None]:
@@ -27,13 +32,13 @@ def check_everything(owner_id: str | None, quotas: Quotas) -> Steps[None]:
 
 def check_conversations(owner_id: str, quotas: Quotas) -> Steps[None]:
     limit = quotas.max_conversations
-    if limit and (yield from _passes("count_roots", owner_id, limit)):
+    if limit and (yield from _held("roots", owner_id, limit + 1)) > limit:
         raise _exceeded("conversation", limit, "conversations", "max_conversations")
 
 
 def check_forks(owner_id: str | None, quotas: Quotas) -> Steps[None]:
     limit = quotas.max_forks
-    if limit and owner_id is not None and (yield from _passes("count_forks", owner_id, limit)):
+    if limit and owner_id is not None and (yield from _held("forks", owner_id, limit + 1)) > limit:
         raise _exceeded("fork", limit, "forks", "max_forks")
 
 
@@ -43,7 +48,7 @@ def check_members(owner_id: str | None, quotas: Quotas) -> Steps[None]:
     if not limit or owner_id is None:
         return
     yield from name_all_users()
-    if (yield from _passes("count_members", owner_id, limit)):
+    if (yield from _held("members", owner_id, limit + 1)) > limit:
         raise _exceeded("member", limit, "members", "max_members")
 
 
@@ -52,7 +57,7 @@ def check_stored_bytes(owner_id: str | None, quotas: Quotas, more: int = 0) -> S
     limit = quotas.max_stored_bytes
     if not limit or owner_id is None:
         return
-    stored = (yield Query("stored_bytes_of_owner", {"owner_id": owner_id}))[0][0]
+    stored = yield from _held("bytes", owner_id, 1)
     if stored + more > limit:
         raise _exceeded("content", limit, "bytes", "max_stored_bytes", left=limit - stored)
 
@@ -66,9 +71,10 @@ def check_room(session: Session, messages: Sequence[Message], key: str | None, q
             raise
 
 
-def _passes(query: str, owner_id: str, limit: int) -> Steps[bool]:
-    rows = yield Query(query, {"owner_id": owner_id, "limit": limit + 1})
-    return rows[0][0] > limit
+def _held(kind: _Holding, owner_id: str, most: int) -> Steps[int]:
+    """How many of a kind an owner has, counted up to `most`; bytes are all counted."""
+    values = dict.fromkeys(_HOLDINGS, 0) | {kind: most, "owner_id": owner_id}
+    return (yield Query("holdings_of_owner", values))[0][_HOLDINGS.index(kind)]
 
 
 def _exceeded(field: str, limit: int, unit: str, setting: str, *, left: int = 0) -> QuotaExceededError:

@@ -1,12 +1,5 @@
 -- The SQL of transfer. See core/log/queries.sql.
 
--- name: list_groups
--- across groups
-SELECT group_id FROM conversations
-WHERE group_id > :after AND conversation_id = group_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
-ORDER BY group_id
-LIMIT :limit
-
 -- name: conversations_to_export
 SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
        forked_from_id, forked_at_seq, deleted_at, agent_name, metadata, purged_at,
