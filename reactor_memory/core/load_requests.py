@@ -118,7 +118,9 @@ def as_given(message: Message) -> Message:
 
 def _checked_tools(tools: Any) -> tuple[Any, ...]:
     """The declarations of the tools. They are counted as the JSON that the provider gets."""
-    given = () if tools is None else tools
+    if tools is None:
+        return ()
+    given = tools
     if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
         raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")
     checked = tuple(cast("Iterable[Any]", given))

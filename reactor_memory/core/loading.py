@@ -21,10 +21,10 @@ from reactor_memory.core.context.standing import interrupted, readable_by, with_
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.planning import LoadingOptions, Planner, tell_damage
-from reactor_memory.core.sources import Asked, Brought, Source, Views
+from reactor_memory.core.sources import Asked, Brought, GuardedSource, Source, Views
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
-from reactor_memory.models import Message, Value
+from reactor_memory.models import Message, Session, Value
 from reactor_memory.models.requests import ContextRows
 
 if TYPE_CHECKING:
@@ -99,9 +99,12 @@ class ContextLoader:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
         # a message to come is counted at each step of the load, and of the turn
         counter = self._counter.remembering() if request.current else self._counter
-        limits, current_tokens = await in_thread_if_long(
-            characters_of(request.current, request.system), lambda: self._measured(request, counter)
-        )
+        if request.current or request.system:
+            limits, current_tokens = await in_thread_if_long(
+                characters_of(request.current, request.system), lambda: self._measured(request, counter)
+            )
+        else:
+            limits, current_tokens = self._limits(request), 0
         drafted = await self.drafted(request, limits, current_tokens, keep_layout=keep_layout)
         session = drafted.rows.session
         loaded = Loaded(
@@ -112,11 +115,16 @@ class ContextLoader:
             tools=request.tools,
             next_seq=session.last_seq + 1 if session else 1,
         )
-        if session is None:
+        if session is None or not self._is_answered(request, session, drafted):
             return loaded
         answering = _Answering(self, loaded, request, drafted, current_tokens, keep_layout)
         draft = await answering.draft(drafted, self._answering)
         return replace(loaded, draft=draft, first=answering.context_made_of(draft))
+
+    def _is_answered(self, request: LoadRequest, session: Session, drafted: _Drafted) -> bool:
+        """Whether any source may add something."""
+        has_memory, is_cut = self.planner.has_memory, drafted.is_cut
+        return any(_answers(each, request, session, has_memory, is_cut) for each in self._answering)
 
     async def drafted(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
@@ -135,6 +143,8 @@ class ContextLoader:
         """Like `assemble`, where a long turn holds up nobody else; the first of the turn may be there already."""
         if loaded.first is not None:
             return loaded.first
+        if not current:
+            return self.assemble(loaded, current)
         characters = characters_of(current, loaded.system)
         return await in_thread_if_long(characters, lambda: self.assemble(loaded, current))
 
@@ -241,9 +251,12 @@ class _Answering:
     async def draft(self, drafted: _Drafted, sources: Sequence[Source]) -> Draft:
         draft, session = drafted.draft, self._drafted.rows.session
         assert session is not None
+        has_memory, is_cut = self._loader.planner.has_memory, drafted.is_cut
         for place, source in enumerate(sources):
+            if not _answers(source, self._request, session, has_memory, is_cut):
+                continue
             views = Views(self._context_of, partial(self._moved, sources[:place]))
-            asked = Asked(self._request, session, self._loader.planner.has_memory, drafted.is_cut, views)
+            asked = Asked(self._request, session, has_memory, is_cut, views)
             draft = await _answer(source, draft, asked)
         return draft
 
@@ -264,6 +277,12 @@ class _Answering:
             return None
         again = await self._loader.drafted(request, smaller, tokens, keep_layout=self._keep_layout)
         return await self.draft(again, before) if again.moves else None
+
+
+def _answers(source: Source, request: LoadRequest, session: Session, has_memory: bool, is_cut: bool) -> bool:
+    if isinstance(source, GuardedSource):
+        return source.answers(request, session, has_memory=has_memory, is_cut=is_cut)
+    return True
 
 
 async def _answer(source: Source, draft: Draft, asked: Asked) -> Draft:

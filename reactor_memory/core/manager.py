@@ -146,6 +146,8 @@ class ConversationManager:
         loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
         self.budgets.asked(session_id, request.budget)
+        if self._recorded is nothing:
+            return context
         async with self._recorded(request, context, False):
             return context
 
@@ -191,8 +193,9 @@ class ConversationManager:
 
     async def _with_calls(self, batch: AppendRequest) -> AppendRequest:
         """Results that name no call, which Gemini and Ollama allow, belong to calls that the log may have."""
-        calls = {call.id for message in batch.messages for call in message.tool_calls}
-        if all(each.tool_call_id in calls for each in filter(names_no_call, batch.messages)):
+        uncalled = [message for message in batch.messages if message.role == "tool" and names_no_call(message)]
+        calls = {call.id for message in batch.messages for call in message.tool_calls} if uncalled else ()
+        if all(each.tool_call_id in calls for each in uncalled):
             return batch
         try:
             before = await self.read_messages(batch.session_id, user_id=batch.user_id, last=CALLS_BEFORE)

@@ -18,7 +18,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.standing import standing_messages, with_damage
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import NOTHING, Brought, Source
+from reactor_memory.core.sources import NOTHING, Brought, GuardedSource, Source
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import StoreCorruptError
@@ -139,14 +139,17 @@ class Planner:
 
     async def _rows(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
         """What was read of the log, turn by turn; for a turn that is stored already, of the log before it."""
-        rows = await self._read_before(request, query)
+        if request.before_seq is None:
+            rows = await self._source.read_context(query)
+        else:
+            rows = await self._read_before(request, query, request.before_seq)
         return replace(rows, messages=in_turns(rows.messages, rows.steps)) if rows.steps else rows
 
-    async def _read_before(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
-        rows = await self._source.read_context(replace(query, before_seq=request.before_seq))
-        if request.before_seq is None or rows.session is None or rows.session.last_seq < request.before_seq:
+    async def _read_before(self, request: LoadRequest, query: ContextQuery, before_seq: int) -> ContextRows:
+        rows = await self._source.read_context(replace(query, before_seq=before_seq))
+        if rows.session is None or rows.session.last_seq < before_seq:
             return rows
-        until = request.before_seq - 1
+        until = before_seq - 1
         layout = rows.layout if rows.layout is None or rows.layout.window_start_seq <= until else None
         ranges = [each for each in rows.session.branch if each.start_seq <= until]
         branch = tuple([replace(each, end_seq=min(each.end_seq or until, until)) for each in ranges])
@@ -177,7 +180,7 @@ class Planner:
 
     async def _brought(self, request: LoadRequest, rows: ContextRows) -> Brought:
         """The blocks and messages of the features, read once: after a wait they may be gone."""
-        read = [await self._read(source, request, rows) for source in self._sources]
+        read = [await self._read(each, request, rows) for each in self._sources if stands(each, rows)]
         if not any(read):
             return NOTHING
         return Brought(
@@ -204,9 +207,9 @@ class Planner:
         outcome: str | None,
     ) -> Plan:
         """Whatever the strategy, a draft has all that the features bring; the strategy shares out what they leave."""
-        standing = standing_messages(rows)
-        if not (brought.blocks or brought.verbatim or brought.damaged or standing):
+        if brought is NOTHING and not rows.leading and not rows.standing:
             return self._strategy(self._plan_request(request, limits, rows, current_tokens, outcome))
+        standing = standing_messages(rows)
         left = limits.budget - sum(map(self._cost, (*standing.values(), *brought.messages)))
         left -= brought.planned(limits.budget)
         rows = replace(rows, messages=self._without_cost(rows))
@@ -268,6 +271,10 @@ class Planner:
 
     def _cost(self, message: Message) -> int:
         return self._counter.of(message) + self._options.limits.overhead
+
+
+def stands(source: Source, rows: ContextRows) -> bool:
+    return source.stands(rows) if isinstance(source, GuardedSource) else True
 
 
 def tell_damage(session_id: str, part: str, damage: Exception) -> None:

@@ -59,6 +59,18 @@ class Source:
         return draft
 
 
+class GuardedSource(Source):
+    """A source that most loads need not await, as it tells before whether it may bring something."""
+
+    def stands(self, rows: ContextRows) -> bool:
+        """Whether `before_window` may bring something."""
+        return True
+
+    def answers(self, request: LoadRequest, session: Session, *, has_memory: bool, is_cut: bool) -> bool:
+        """Whether `for_question` may add something. The arguments are those of `Asked`."""
+        return True
+
+
 class Recall(Protocol):
     """Finds passages of a session."""
 

@@ -101,8 +101,11 @@ def check_message(message: Message, limits: MessageLimits, *, field: str = "mess
     """Raises `InvalidMessageError` or `LimitExceededError`."""
     if type(message) is not Message:
         raise InvalidMessageError(field, f"is a {_type_name(message)}, must be a Message")
-    _check_kind(message, field)
-    _check_content(f"{field}.content", message.content, limits)
+    role, content = message.role, message.content
+    if type(role) is not str or role not in _ROLES or message.visibility != "user":
+        _check_kind(message, field)
+    if type(content) is not str or not content.isascii() or "\0" in content or len(content) > limits.max_content_bytes:
+        _check_content(f"{field}.content", content, limits)
     if message.name is not None:
         check_label(f"{field}.name", message.name, limits)
     if message.author_id is not None:

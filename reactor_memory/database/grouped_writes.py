@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from reactor_memory.database.deadlines import seconds_until
 from reactor_memory.database.driver_errors import outcome_unknown, timed_out
 from reactor_memory.database.operations import GroupedWrite, R, T
-from reactor_memory.database.sqlite_thread import Claim, unless_settled
+from reactor_memory.database.sqlite_thread import Claim
 
 MAX_BATCH = 64
 """Writes in one commit. More would make the first of them wait for the last."""
@@ -44,11 +44,13 @@ class Waiting:
         return self.has_begun
 
     def settle(self, outcome: object) -> None:
-        with unless_settled():
+        try:
             if isinstance(outcome, Exception):
                 self.future.set_exception(outcome)
             else:
                 self.future.set_result(outcome)
+        except asyncio.InvalidStateError:  # as `unless_settled`, without its two calls
+            pass
 
     def leave(self) -> None:
         """Called at the deadline: the write fails, with `OutcomeUnknownError` if the writer has begun it."""
@@ -63,14 +65,13 @@ class GroupedWrites:
     """Passes writes to `commit` in batches. Up to `writers` batches are written at once.
 
     With `apart`, requests of one group are never in one batch, nor in two at once; they follow in the order in which
-    they came. `grace_seconds`: how long past its deadline a write that is being written is waited for.
+    they came.
     """
 
-    def __init__(self, commit: Commit, *, writers: int = 1, apart: bool = False, grace_seconds: float = 0.0) -> None:
+    def __init__(self, commit: Commit, *, writers: int = 1, apart: bool = False) -> None:
         self._commit = commit
         self._writers = writers
         self._apart = apart
-        self._grace_seconds = grace_seconds
         self._waiting: deque[Waiting] = deque()
         self._written: set[Hashable] = set()
         self._drains: set[asyncio.Task[None]] = set()
@@ -84,7 +85,7 @@ class GroupedWrites:
             drain = loop.create_task(self._write_all())
             self._drains.add(drain)
             drain.add_done_callback(self._ended)
-        timer = loop.call_later(seconds_until(ends) + self._grace_seconds, waiting.leave)
+        timer = loop.call_later(seconds_until(ends), waiting.leave)
         try:
             return await waiting.future
         finally:

@@ -7,7 +7,7 @@ by the processor time that it takes itself, and by waiting for a disk.
 from __future__ import annotations
 
 from time import monotonic, thread_time
-from typing import NamedTuple
+from typing import TypeAlias
 
 try:
     import resource
@@ -33,18 +33,15 @@ REST_SECONDS = 5.0
 """How long reads go elsewhere after more than that."""
 
 
-class _Used(NamedTuple):
-    """What a thread has taken so far: seconds of processor time, and blocks that it read from a disk."""
-
-    seconds: float
-    blocks: int
+_Used: TypeAlias = tuple[float, int]
+"""What a thread has taken so far: seconds of processor time, and blocks that it read from a disk."""
 
 
 def _used() -> _Used:
     if resource is None or getrusage is None:
-        return _Used(thread_time(), 0)
+        return thread_time(), 0
     usage = getrusage(resource.RUSAGE_THREAD)
-    return _Used(usage.ru_utime + usage.ru_stime, usage.ru_inblock)
+    return usage.ru_utime + usage.ru_stime, usage.ru_inblock
 
 
 class InlineReads:
@@ -55,7 +52,7 @@ class InlineReads:
         self._at = 0.0
         self._again_at = 0.0
         self._began_at = 0.0
-        self._used = _Used(0.0, 0)
+        self._used: _Used = 0.0, 0
 
     def may_run(self) -> bool:
         return monotonic() >= self._again_at
@@ -71,11 +68,9 @@ class InlineReads:
         seconds = now - self._began_at
         if seconds <= SLOW_SECONDS:
             return
-        used = _used()
-        processor = used.seconds - self._used.seconds
-        self._take(now, seconds if used.blocks > self._used.blocks else processor)
-
-    def _take(self, now: float, seconds: float) -> None:
+        processor, blocks = _used()
+        if blocks <= self._used[1]:
+            seconds = processor - self._used[0]
         if seconds <= SLOW_SECONDS:
             return
         self._taken = max(0.0, self._taken - SHARE * (now - self._at)) + seconds

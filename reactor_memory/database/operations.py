@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
+import msgspec
+
 Row: TypeAlias = Sequence[Any]
 Rows: TypeAlias = Sequence[Row]
 Values: TypeAlias = Mapping[str, Any]
@@ -20,14 +22,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Query(NamedTuple):
+class Query(msgspec.Struct, frozen=True):
     """Run the statement `name` with `values`."""
 
     name: str
     values: Values
 
 
-class Batch(NamedTuple):
+class Batch(msgspec.Struct, frozen=True):
     """Run the statement `name`, which returns no rows, once for each of `values`.
 
     SQLite's driver refuses the second of `values` after a row that nobody fetched.
@@ -37,7 +39,7 @@ class Batch(NamedTuple):
     values: Sequence[Values]
 
 
-class Statement(NamedTuple):
+class Statement(msgspec.Struct, frozen=True):
     """Run this SQL: of a migration, or a PRAGMA."""
 
     text: str

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from reactor_memory.database.database import Database, Engine
 from reactor_memory.database.deadlines import end_of_call, seconds_until
 from reactor_memory.database.driver_errors import is_busy, read_only, translate, translated
 from reactor_memory.database.forks import Process
-from reactor_memory.database.grouped_writes import GroupedWrites, Waiting
+from reactor_memory.database.grouped_writes import Waiting
 from reactor_memory.database.inline_reads import InlineReads
 from reactor_memory.database.operations import GroupedWrite, P, Query, R, Rows, Steps, T, Values
 from reactor_memory.database.schema import (
@@ -38,6 +39,7 @@ from reactor_memory.database.schema import (
 )
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
 from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
+from reactor_memory.database.sqlite_writes import SqliteWrites
 from reactor_memory.database.statements import Statements
 from reactor_memory.errors import (
     ReactorMemoryError,
@@ -91,7 +93,7 @@ class SqliteDatabase(Database):
         self._scanner_lock = anyio.Lock()
         self._address = ""
         self._copy: TemporaryDirectory[str] | None = None
-        self._writes = GroupedWrites(self._commit, grace_seconds=GRACE_SECONDS)
+        self._writes: SqliteWrites | None = None
         self._process = Process()
 
     # -- life ---------------------------------------------------------------------------------------------------
@@ -126,6 +128,7 @@ class SqliteDatabase(Database):
         except BaseException:
             await thread.close()
             raise
+        self._writes = SqliteWrites(thread, lambda batch, ends: _write_all(thread.session, batch, ends))
         return thread
 
     async def _opened_for_reading(self, ends: float) -> SqliteThread:
@@ -176,7 +179,8 @@ class SqliteDatabase(Database):
         with anyio.CancelScope(shield=True):
             try:
                 with anyio.move_on_after(seconds_until(ends)):
-                    await self._writes.finish()
+                    if self._writes is not None:
+                        await self._writes.finish()
             finally:
                 with anyio.move_on_after(seconds_until(ends) + GRACE_SECONDS):
                     await self._close_connections()
@@ -191,7 +195,7 @@ class SqliteDatabase(Database):
                     closing.push_async_callback(thread.close)
             if self._inline is not None:
                 closing.callback(self._inline.connection.close)
-            self._writer = self._reader = self._scanner = self._inline = self._copy = None
+            self._writer = self._writes = self._reader = self._scanner = self._inline = self._copy = None
 
     # -- the verbs ----------------------------------------------------------------------------------------------
 
@@ -201,10 +205,10 @@ class SqliteDatabase(Database):
         with translated():
             if self._inline is not None and self._may_read_inline(operation):
                 try:
-                    return self._read_inline(self._inline, lambda: operation(*args, **kwargs))
+                    return self._read_inline(self._inline, partial(operation, *args, **kwargs))
                 except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
                     pass
-            return await self._on(self._reader, READ, lambda: operation(*args, **kwargs), ends)
+            return await self._on(self._reader, READ, partial(operation, *args, **kwargs), ends)
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         ends = end_of_call(self._timeout_seconds)
@@ -238,6 +242,8 @@ class SqliteDatabase(Database):
     async def write_grouped(self, write: GroupedWrite[R, T], request: R) -> T:
         ends = end_of_call(self._timeout_seconds)
         self._for_writing()
+        if self._writes is None:
+            raise StoreClosedError
         return await self._writes.put(write, request, ends)
 
     async def checkpoint(self) -> bool:
@@ -273,8 +279,9 @@ class SqliteDatabase(Database):
     def _read_inline(self, session: SqliteSession, steps: Callable[[], Steps[T]]) -> T:
         ends = self._inline_time.began()
         try:
-            with translated():
-                return session.run(READ, steps, ends)
+            return session.run(READ, steps, ends)
+        except sqlite3.Error as error:
+            raise translate(error) from error
         finally:
             self._inline_time.ended()
 
@@ -287,11 +294,6 @@ class SqliteDatabase(Database):
             if self._scanner is None:
                 self._scanner = await SqliteThread.started(self._connect_reader)
             return self._scanner
-
-    async def _commit(self, batch: Sequence[Waiting]) -> Sequence[object]:
-        writer = self._for_writing()
-        ends = max(waiting.ends for waiting in batch)
-        return await writer.run(lambda: _write_all(writer.session, batch, ends), ends, writes=True)
 
 
 # What follows runs on the thread of a connection
@@ -315,7 +317,7 @@ def _write(session: SqliteSession, waiting: Waiting) -> object:
     if not waiting.begin():
         return None
     try:
-        return session.run_steps(waiting.write.alone(waiting.request))
+        return session.run_steps(partial(waiting.write.alone, waiting.request))
     except ReactorMemoryError as refusal:
         return refusal
 

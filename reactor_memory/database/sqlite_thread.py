@@ -137,9 +137,13 @@ class SqliteThread:
                 self.session.interrupt()
                 raise
 
+    def post(self, work: Callable[[], None]) -> None:
+        """Have `work` run, which raises nothing and tells whoever waits for it by itself."""
+        self._queue.put_nowait((_NOBODY, work))
+
     def _put(self, work: Callable[[], T]) -> _Closure[T]:
         closure = _Closure(work, asyncio.get_running_loop().create_future())
-        self._queue.put_nowait((_NOBODY, closure))
+        self.post(closure)
         return closure
 
 

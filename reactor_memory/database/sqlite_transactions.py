@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 
 from reactor_memory.database.driver_errors import is_busy, timed_out
@@ -44,11 +45,11 @@ class SqliteSession:
 
     def run(self, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:
         """One operation in one transaction."""
-        return self.transact(begin, lambda: self.run_steps(steps()), ends)
+        return self.repeat(partial(self._once, begin, partial(self.run_steps, steps)), ends)
 
     def transact(self, begin: str, work: Callable[[], T], ends: float) -> T:
         """`work` in one transaction."""
-        return self.repeat(lambda: self._once(begin, work), ends)
+        return self.repeat(partial(self._once, begin, work), ends)
 
     def repeat(self, work: Callable[[], T], ends: float) -> T:
         """`work`, from its beginning again while another process holds a lock, until the deadline. Nothing is begun
@@ -85,8 +86,9 @@ class SqliteSession:
             raise
         return result
 
-    def run_steps(self, steps: Steps[T]) -> T:
+    def run_steps(self, operation: Callable[[], Steps[T]]) -> T:
         """An operation, in the transaction that is open."""
+        steps = operation()
         try:
             step = next(steps)
             while True:
@@ -97,10 +99,10 @@ class SqliteSession:
     def execute(self, step: Query | Batch | Statement) -> Rows:
         if isinstance(step, Statement):
             return self.connection.execute(step.text).fetchall()
-        query = self._queries[step.name]
+        text, arguments = self._queries[step.name]
         if isinstance(step, Query):
-            return self.connection.execute(query.text, query.arguments(step.values)).fetchall()
-        self.connection.executemany(query.text, [query.arguments(values) for values in step.values])
+            return self.connection.execute(text, arguments(step.values)).fetchall()
+        self.connection.executemany(text, map(arguments, step.values))
         return ()
 
     def execute_alone(self, step: Query, ends: float) -> Rows:

@@ -238,6 +238,8 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
 
     Where a message is missing that may have been the result, a call stays without: it was withdrawn or erased.
     """
+    if not [message for message in messages if message.role == "tool" or message.tool_calls]:
+        return messages
     there: set[int] | None = None
     last = len(messages)
     ends = [at for at in range(1, last) if messages[at].role == "user" and is_traffic(messages[at - 1])]

@@ -9,7 +9,7 @@ from reactor_memory.core.context.blocks import Verbatim
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import Asked, Source, Views
+from reactor_memory.core.sources import Asked, GuardedSource, Source, Views
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message, Role, Session
 from reactor_memory.models.requests import ContextRows
@@ -33,7 +33,7 @@ def plugged_sources_of(report: ConditionReport, counter: MessageCounter, setting
     return plugged_sources(report, counter, settings)
 
 
-class PinSource(Source):
+class PinSource(GuardedSource):
     """The pins of the session; those of facts have the role of memory."""
 
     name = "pins"
@@ -41,9 +41,10 @@ class PinSource(Source):
     def __init__(self, memory_role: Role) -> None:
         self._memory_role: Role = memory_role
 
+    def stands(self, rows: ContextRows) -> bool:
+        return bool(rows.pins)
+
     async def before_window(self, request: LoadRequest, rows: ContextRows) -> Verbatim | None:
-        if not rows.pins:
-            return None
         from reactor_memory.features.pins.verbatim_pins import verbatim_pins
 
         return verbatim_pins(rows.pins, self._memory_role)
@@ -59,7 +60,7 @@ def notes_source_of(database: Callable[[], Database], counter: MessageCounter, s
     return NotesBlock(database(), renderer)
 
 
-class PostedSource(Source):
+class PostedSource(GuardedSource):
     """The posted summary that rules, where a context would not say it, or wherever the caller wants it."""
 
     name = "posted summaries"
@@ -68,9 +69,10 @@ class PostedSource(Source):
         self._database = database
         self._counter = counter
 
+    def answers(self, request: LoadRequest, session: Session, *, has_memory: bool, is_cut: bool) -> bool:
+        return is_cut or request.summaries == "always"
+
     async def for_question(self, draft: Draft, asked: Asked) -> Draft:
-        if asked.request.summaries != "always" and not asked.is_cut:
-            return draft
         from reactor_memory.features.posted_summaries.block import PostedBlock
 
         return await PostedBlock(self._database, count=self._counter.of_text).add_to(draft, asked.session)
@@ -95,7 +97,7 @@ class Recalls(Protocol):
     ) -> Draft: ...
 
 
-class RecallSource(Source):
+class RecallSource(GuardedSource):
     """What answers the query, or what the message to come names and the context does not show."""
 
     name = "recall"
@@ -103,11 +105,12 @@ class RecallSource(Source):
     def __init__(self, recaller: Callable[[], Recalls]) -> None:
         self._recaller = recaller
 
+    def answers(self, request: LoadRequest, session: Session, *, has_memory: bool, is_cut: bool) -> bool:
+        by_itself = request.query is None and has_memory and request.current
+        return session.last_seq > 1 and bool(request.query or by_itself)
+
     async def for_question(self, draft: Draft, asked: Asked) -> Draft:
         request, session = asked.request, asked.session
-        by_itself = request.query is None and asked.has_memory and request.current
-        if session.last_seq <= 1 or not (request.query or by_itself):
-            return draft
         return await self._recaller().added(
             request.query, request.current, session, request.user_id, draft, asked.views
         )

@@ -92,6 +92,10 @@ class FittedPart(NamedTuple):
     account: Account
     inside: Sequence[FittedPart] = ()
 
+    def shown(self) -> Sequence[Message]:
+        """All messages in their order."""
+        return self.messages if not self.inside else [message for _, message in self.placed()]
+
     def placed(self) -> list[tuple[Part, Message]]:
         """All messages in their order, with the name of their part."""
         own = [(self.name, message) for message in self.messages]

@@ -63,7 +63,9 @@ def assemble(
     turn = current_turn(current, cost)
     head = Head(draft, window_end, limits, count, count_text, tokenizer)
     shown, fitted = head.beside(turn, is_steady=len(current) > 1)
-    return make_context(draft, limits, (*shown, turn_part(turn, fitted, cost)), system)
+    if current:
+        shown.append(turn_part(turn, fitted, cost))
+    return make_context(draft, limits, shown, system)
 
 
 class Head(NamedTuple):
@@ -88,7 +90,8 @@ class Head(NamedTuple):
         protected, fitted, room = protect(verbatim, turn, left, cost, count_text)
         room = max(0, min(room, left.budget - protected.tokens - reserve))
         shown = [leading] if leading else list[FittedPart]()
-        kept = _kept_beside_last(draft, self.window_end, room, limits, cost)
+        last = draft.blocks_at("last") if draft.blocks else ()
+        kept = _kept_beside(last, draft, self.window_end, room, limits, cost)
         window = _Window(draft, self.window_end, limits, count, self.tokenizer, is_steady=is_steady)
         if draft.blocks:
             least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
@@ -96,10 +99,11 @@ class Head(NamedTuple):
             blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
             room -= sum(block.tokens for block in blocks)
             shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
-        shown += _verbatim_parts(draft.verbatim, protected, cost)
+        if draft.verbatim:
+            shown += _verbatim_parts(draft.verbatim, protected, cost)
         cut = window.within(room)
         behind: Sequence[FittedPart] = ()
-        if draft.blocks_at("last"):
+        if last:
             cut, behind = _bring_back(draft, window, cut, kept, room, limits, count_text)
         shown += (cut_part("window", draft.window, 0, cut, cost), *behind)
         return shown, fitted
@@ -271,11 +275,11 @@ def _bring_back(
     return cut, [_block(*each, limits) for each in zip(behind, fitted, strict=True)]
 
 
-def _kept_beside_last(draft: Draft, end: int, room: int, limits: ContextLimits, cost: Count) -> int:
+def _kept_beside(last: Sequence[Block], draft: Draft, end: int, room: int, limits: ContextLimits, cost: Count) -> int:
     """What the newest turns of the window cost as they are shown, which stay whatever comes back. Where they are longer
     than the room, and have to be cut, they leave a part of it.
     """
-    if not draft.blocks_at("last"):
+    if not last:
         return 0
     forms = {excerpt.seq: excerpt.tokens and excerpt.tokens + limits.overhead for excerpt in draft.excerpts}
 
@@ -290,7 +294,7 @@ def _kept_beside_last(draft: Draft, end: int, room: int, limits: ContextLimits, 
 def make_context(draft: Draft, limits: ContextLimits, shown: Iterable[FittedPart], system: str | None) -> Context:
     """The messages of all parts in their order, and what makes the report over them."""
     parts = [part for part in shown if part.offered]
-    messages = tuple([message for part in parts for _, message in part.placed()])
+    messages = tuple([message for part in parts for message in part.shown()])
     return Context(
         messages=list(messages),
         report=lambda: context.report_entries.report_of(draft, limits, parts, messages),

@@ -41,7 +41,12 @@ class CurrentTurn(NamedTuple):
         return FittedTurn(dict(enumerate(self.messages)), dict(enumerate(self.costs)))
 
 
+_NO_TURN = CurrentTurn((), {}, (), ())
+
+
 def current_turn(offered: Sequence[Message], cost: Count) -> CurrentTurn:
+    if not offered:
+        return _NO_TURN
     orphans = find_orphans(offered, open_tail=True)
     messages = without_orphans(offered, orphans)
     return CurrentTurn(offered, orphans, messages, list(map(cost, messages)))

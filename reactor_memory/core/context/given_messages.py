@@ -34,6 +34,8 @@ def messages_of(given: MessagesLike, *, field: str = "messages") -> tuple[Messag
     """
     if isinstance(given, (Message, str)):
         return (_plain(given),)
+    if isinstance(given, (list, tuple)) and {*map(type, given)} == {Message}:
+        return tuple(cast("Iterable[Message]", given))
     if _is_one(given):
         return forms.read([(field, given)])
     items = _items(field, given)

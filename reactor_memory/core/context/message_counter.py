@@ -34,7 +34,7 @@ async def in_thread_if_long(characters: int, work: Callable[[], T]) -> T:
 
 
 def characters_of(messages: Sequence[Message], system: str | None = None) -> int:
-    return sum(len(message.content) for message in messages) + len(system or "")
+    return sum([len(message.content) for message in messages]) + len(system or "")
 
 
 def message_tokens(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from reactor_memory.core.context.current_turn import Count
@@ -26,6 +26,8 @@ class Cut(NamedTuple):
     orphans: Mapping[int, LeftOut] = {}
     excerpts: Mapping[int, Excerpt] = {}
 
+
+_NONE: dict[int, OrphanReason] = {}
 
 FULL = 16
 """A room with so few tokens left over is full: they would hold no more than an answer without its question."""
@@ -67,13 +69,25 @@ def newest_turns(
     if room <= 0 or enough <= 0:
         return Cut(end, end)
     begin, tokens, orphans = end, 0, dict[int, OrphanReason]()
-    for index, turn, lost in _turns_back(messages, start, end, room, count, overhead, tokenizer):
-        if tokens + turn > room:
-            break
-        begin, tokens = index, tokens + turn
-        if lost:
-            orphans |= lost
-        if end - begin - len(orphans) >= enough:
+    turn, traffic, turn_end = 0, list[int](), end
+    # This loop is most of what a load computes, so a stored message costs no call, and most turns no more than theirs.
+    for index in range(end - 1, start - 1, -1):
+        message = messages[index]
+        role = message.role
+        stored = message.token_count
+        turn += (stored if stored is not None and message.tokenizer == tokenizer else count(message)) + overhead
+        if role != "user" and (role == "tool" or message.tool_calls or message.parts or role == "summary"):
+            traffic.append(index)
+        if role == "user" or index == start:
+            lost = orphans_among(messages, traffic, turn_end) if traffic else _NONE
+            turn -= sum([count(messages[orphan]) + overhead for orphan in lost]) if lost else 0
+            if tokens + turn > room:
+                break
+            begin, tokens, turn, turn_end, traffic = index, tokens + turn, 0, index, []
+            orphans.update(lost)
+            if end - begin - len(orphans) >= enough:
+                break
+        elif turn > room and not traffic:
             break
     if begin == end:
         return _newest_units(messages, last_turn_start(messages, start, end), end, room, count, overhead)
@@ -91,33 +105,6 @@ def total_cost(messages: Iterable[Message], cost: Count, overhead: int, tokenize
             if message.role != "summary" or not is_posted_summary(message)
         ]
     )
-
-
-def _turns_back(
-    messages: Sequence[Message], start: int, end: int, room: int, count: Count, overhead: int, tokenizer: str
-) -> Iterator[tuple[int, int, dict[int, OrphanReason]]]:
-    """The turns from the newest back: where each begins, what it costs without its orphans, and these.
-
-    Stops inside a turn that is larger than `room`. This loop is most of what a load computes, so a stored message costs
-    it no call, and most turns no more than their messages.
-    """
-    tokens, traffic, turn_end = 0, list[int](), end
-    for index in range(end - 1, start - 1, -1):
-        message = messages[index]
-        role = message.role
-        stored = message.token_count
-        tokens += (stored if stored is not None and message.tokenizer == tokenizer else count(message)) + overhead
-        if role != "user" and (role == "tool" or message.tool_calls or message.parts or role == "summary"):
-            traffic.append(index)
-        if role == "user" or index == start:
-            lost: dict[int, OrphanReason] = {}
-            if traffic:
-                lost, traffic = orphans_among(messages, traffic, turn_end), []
-                tokens -= sum([count(messages[orphan]) + overhead for orphan in lost])
-            yield index, tokens, lost
-            tokens, turn_end = 0, index
-        elif tokens > room and not traffic:
-            break
 
 
 def without_oldest(messages: Sequence[Message], room: int, cost: Count) -> Cut:

@@ -64,6 +64,8 @@ def newest(messages: Sequence[Message], message_count: int) -> Sequence[Message]
     first, order = max(0, len(messages) - message_count), _in_log_order(messages)
     if not first and (not messages or messages[order[0]].seq == 1):
         return messages
+    if first < len(messages) and messages[first].role == "user" and isinstance(order, range):
+        return messages[first:]
     borders = _Borders(messages)
     turn = next((place for place in range(first, len(messages)) if borders.is_turn(order[place])), None)
     if turn is not None:
@@ -93,7 +95,8 @@ def _in_log_order(messages: Sequence[Message]) -> Sequence[int]:
 
 
 def _is_in_log_order(messages: Sequence[Message]) -> bool:
-    return all((one.seq or 0) <= (next_one.seq or 0) for one, next_one in pairwise(messages))
+    seqs = [message.seq or 0 for message in messages]
+    return seqs == sorted(seqs)
 
 
 class _Borders:

@@ -22,9 +22,9 @@ def with_standing(draft: Draft, rows: ContextRows) -> Draft:
     """The draft with the system messages that always stand: those that the session begins with, and later ones that the
     window does not show at their place, in front.
     """
-    standing = standing_messages(rows)
-    if not standing:
+    if not (rows.leading or rows.standing):
         return draft
+    standing = standing_messages(rows)
     last = rows.leading[-1].seq or 0 if rows.leading else 0
     window = tuple([standing.get(each.seq or 0, each) for each in draft.window if (each.seq or 0) > last])
     at_their_place = {each.seq for each in window}

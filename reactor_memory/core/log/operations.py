@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from reactor_memory.core import log
 from reactor_memory.core.log.branches import clipped_between, group_of
 from reactor_memory.core.log.rows import (
-    MESSAGE_COLUMNS,
     checked_messages_from,
     key_of,
     message_values,
@@ -75,7 +74,8 @@ def check_owner_and_deletion(
 ) -> None:
     if deleted_at is not None:
         raise SessionDeletedError(session_id)
-    check_owner(session_id, user_id, owner_id)
+    if owner_id is not None:
+        check_owner(session_id, user_id, owner_id)
 
 
 def check_owner(session_id: str, user_id: str | None, owner_id: str | None) -> None:
@@ -107,10 +107,10 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
     rows = yield Query("session_with_pins", key_of(session_id))
     if not rows:
         return None, (), "", False
-    session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
-    pins = [row[SESSION_COLUMNS:-2] for row in rows]
-    *_, first_role, has_standing = rows[0]
-    return session, tuple([pin_from(pin) for pin in pins if pin[0] is not None]), first_role, bool(has_standing)
+    first = rows[0]
+    session = check_access(session_from(first[:SESSION_COLUMNS]), user_id)
+    pins = [pin_from(row[SESSION_COLUMNS:-2]) for row in rows if row[SESSION_COLUMNS] is not None]
+    return session, tuple(pins), first[-2], bool(first[-1])
 
 
 # Appending
@@ -363,21 +363,21 @@ def _newest_with_steps(branch: Sequence[BranchRange], limit: int, *, after: int 
     """In one statement, where they lie in one part and none between them is out of view: that may begin a step."""
     parts = stored_parts(branch, after, None)
     if len(parts) == 1:
-        values = parts[0].values() | {"limit": limit}
+        values = parts[0].values()
+        values["limit"] = limit
         rows = (yield Query("messages_newest_first_with_batches", values))[::-1]
         if rows and rows[-1][0] - rows[0][0] == len(rows) - 1:
-            messages = tuple(messages_from([row[:MESSAGE_COLUMNS] for row in rows]))
-            return messages, _steps_of((row[0], row[-2], row[-1]) for row in rows if row[-2])
+            batches = [(row[0], row[-2], row[-1]) for row in rows if row[-2]]
+            return tuple(messages_from(rows)), _steps_of(batches) if batches else {}
     newest = (yield from _newest(branch, limit, after=after))[::-1]
     return newest, (yield from read_steps(branch, newest))
 
 
 def _begins_among(messages: Sequence[Message], steps: Mapping[int, int]) -> bool:
     """Whether a turn begins among the messages, and none of them belongs to one that began before, out of order."""
-    if may_have_run_at_once(messages) or not any(each.role == "user" for each in messages):
+    if "user" not in [each.role for each in messages] or may_have_run_at_once(messages):
         return False
-    first = messages[0].seq or 1
-    return all(begins >= first for begins in steps.values())
+    return not steps or min(steps.values()) >= (messages[0].seq or 1)
 
 
 def _newest_from(branch: Sequence[BranchRange], start: int, limit: int) -> Steps[_MessagesAndSteps]:
@@ -423,6 +423,9 @@ def stored_parts(
     branch: Sequence[BranchRange], after: int, until: int | None, wanted: Wanted = "in view"
 ) -> list[StoredPart]:
     """Where the messages with `after` < seq <= `until` are stored."""
+    if len(branch) == 1 and not after and until is None and branch[0].end_seq is None:  # nearly every load
+        whole = branch[0]
+        return [StoredPart(whole.conversation_id, whole.start_seq, LARGEST, LARGEST if wanted == "in view" else 0)]
     return [
         StoredPart(
             part.conversation_id,
