@@ -60,6 +60,7 @@ class Made(NamedTuple):
     pattern: re.Pattern[Any] | None
 
 
+@cache
 def uses() -> list[Use]:
     """Every pattern with every method that it is used with, one in a table with those that its module calls at all."""
     found: dict[tuple[str | bytes, int, str], Use] = {}
@@ -92,11 +93,14 @@ def constants() -> Iterator[tuple[str, str, re.Pattern[Any]]]:
                 yield name, each, pattern
 
 
-def made() -> Iterator[Made]:
+@cache
+def made() -> Sequence[Made]:
     """Calls of `re`, and `pattern=` of a schema, which is searched for."""
-    for name, tree in _modules():
-        for function, method, pattern, flags in _expressions(tree, ""):
-            yield Made(name, function, method, _evaluated(pattern, flags, name))
+    return [
+        Made(name, function, method, _evaluated(pattern, flags, name))
+        for name, tree in _modules()
+        for function, method, pattern, flags in _expressions(tree, "")
+    ]
 
 
 @cache

@@ -91,7 +91,7 @@ def test_a_bomb_is_not_unpacked(
 ) -> None:
     small, bomb = tmp_path / "small.json", tmp_path / "bomb"
     small.write_bytes(SMALL)
-    bomb.write_bytes(packed(begin, each, 150_000_000))
+    bomb.write_bytes(packed(begin, each, 110_000_000))
     command = [sys.executable, "-c", PROGRAM, str(small), str(bomb)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=dict(os.environ), check=True)
     told, taken = done.stdout.splitlines()

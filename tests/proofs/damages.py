@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from dependency_injector import providers
 
@@ -90,6 +91,31 @@ def change(path: Path, statement: str, value: object) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(statement, [value])
         connection.commit()
+
+
+@contextmanager
+def touched_tables() -> Generator[set[str]]:
+    """The tables that statements read or change, of connections that are opened in the block."""
+    found = set[str]()
+    connect = sqlite3.connect
+
+    def note(action: int, table: str | None, *_: object) -> int:
+        if table and action in (
+            sqlite3.SQLITE_READ,
+            sqlite3.SQLITE_INSERT,
+            sqlite3.SQLITE_UPDATE,
+            sqlite3.SQLITE_DELETE,
+        ):
+            found.add(table)
+        return sqlite3.SQLITE_OK
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_authorizer(note)
+        return connection
+
+    with patch.object(sqlite3, "connect", connected):
+        yield found
 
 
 @asynccontextmanager

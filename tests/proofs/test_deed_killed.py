@@ -46,13 +46,12 @@ def check_memory(told: str, way: Way) -> None:
     assert "Sunny" not in "".join(refunds)
 
 
-@pytest.mark.parametrize("way", ["next turn", "resume, and again"])
-async def test_memory_of_a_killed_turn_tells_what_is_known(tmp_path: Path, way: Way) -> None:
-    await check_killed(tmp_path, way)
+async def test_memory_of_a_killed_turn_tells_what_is_known(tmp_path: Path) -> None:
+    await check_killed(tmp_path, "next turn")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["resume and answer", "resume, and the result comes"])
+@pytest.mark.parametrize("way", ["resume and answer", "resume, and again", "resume, and the result comes"])
 async def test_memory_of_a_turn_killed_and_taken_up(tmp_path: Path, way: Way) -> None:
     await check_killed(tmp_path, way)
 

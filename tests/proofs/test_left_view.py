@@ -96,13 +96,13 @@ async def check(name: str, seed: int) -> None:
         assert telling(await told_by_all(scene), scene) <= way.may_tell, (name, seed)
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", sorted(WAYS)[::3])
 async def test_no_source_tells_what_left_view(name: str) -> None:
     await check(name, 6)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))  # each of the eight combinations twice
 @pytest.mark.parametrize("name", WAYS)
 async def test_no_source_tells_it_in_any_history(name: str, seed: int) -> None:
     await check(name, seed)

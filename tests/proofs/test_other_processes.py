@@ -57,21 +57,17 @@ def ended(command: list[str], folder: Path, text: str = "") -> subprocess.Comple
     )  # fmt: skip
 
 
-def test_a_script_that_closes_nothing_ends(tmp_path: Path) -> None:
-    program_ends("of a script", tmp_path)
-
-
 @pytest.mark.slow
 @each_row("name", sorted(ENDINGS))
 def test_a_program_that_closes_nothing_ends(name: str, tmp_path: Path) -> None:
-    program_ends(name, tmp_path)
-
-
-def program_ends(name: str, tmp_path: Path) -> None:
     done = ended([sys.executable, "-c", ENDINGS[name], "sqlite:///memory.db"], tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "saved\n", "")
-    with sync.open_memory(f"sqlite:///{tmp_path}/memory.db") as memory:
-        assert memory.read_messages("s", user_id="u")[0].content == "hi"
+    assert saved_in(tmp_path) == "hi"
+
+
+def saved_in(folder: Path) -> str:
+    with sync.open_memory(f"sqlite:///{folder}/memory.db") as memory:
+        return memory.read_messages("s", user_id="u")[0].content
 
 
 MOST_SECONDS, ENDLESS_SECONDS = 1.0, 20
@@ -83,8 +79,11 @@ def test_the_end_of_a_program_takes_no_second(tmp_path: Path) -> None:
     text = OPEN + "import time\nprint(time.process_time(), flush=True)\n"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", text, "sqlite:///memory.db"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         assert process.stdout.readline() == "saved\n"
         at_the_end = float(process.stdout.readline())
         kill = threading.Timer(ENDLESS_SECONDS, process.kill)
@@ -92,7 +91,8 @@ def test_the_end_of_a_program_takes_no_second(tmp_path: Path) -> None:
         _, status, used = os.wait4(process.pid, 0)
         kill.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
+        assert (process.returncode, process.stderr.read()) == (0, "")
+    assert saved_in(tmp_path) == "hi"
     assert used.ru_utime + used.ru_stime - at_the_end < MOST_SECONDS
 
 
