@@ -185,9 +185,12 @@ async def test_a_fault_at_any_call_leaves_log_and_memory_whole(mode: Mode, for_e
     assert at > 40, "the scenario makes more calls than that"
 
 
+@pytest.mark.parametrize("places", [(3, 21), pytest.param((1, 8, 55), marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("mode", "for_ever"), FAULTS)
-async def test_a_fault_at_any_call_of_sqlite(tmp_path: Path, mode: Mode, for_ever: bool) -> None:
-    for at in (1, 3, 8, 21, 55):
+async def test_a_fault_at_any_call_of_sqlite(
+    tmp_path: Path, mode: Mode, for_ever: bool, places: tuple[int, ...]
+) -> None:
+    for at in places:
         store = sqlite_database(tmp_path / f"{at}.db")
         assert await survives(FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
 

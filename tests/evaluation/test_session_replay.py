@@ -72,13 +72,9 @@ async def replayed(
     return outcomes
 
 
-@pytest.mark.parametrize(
-    "strategy",
-    ["hierarchical", pytest.param("full", marks=pytest.mark.slow), pytest.param("rolling", marks=pytest.mark.slow)],
-)
-@pytest.mark.parametrize(
-    "questions", ["query", pytest.param("message", marks=pytest.mark.slow), pytest.param("off", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # `eval --determinism` replays one session twice in the fast suite
+@pytest.mark.parametrize("strategy", ["hierarchical", "full", "rolling"])
+@pytest.mark.parametrize("questions", ["query", "message", "off"])
 async def test_delays_in_the_background_change_no_byte(
     settings_of: Callable[[str], Settings], questions: Questions, strategy: str
 ) -> None:

@@ -126,7 +126,10 @@ def test_a_run_of_blanks_below_the_limit_is_counted_exactly():
     assert TiktokenCounter().count(text) == exact
 
 
-@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base", "o200k_harmony"])
+@pytest.mark.parametrize(
+    "encoding",
+    ["o200k_base", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cl100k_base", "o200k_harmony"))],
+)
 @settings(deadline=None)
 @given(text=any_text)
 def test_quicktok_counts_the_same(encoding: str, text: str):

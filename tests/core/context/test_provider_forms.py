@@ -9,8 +9,9 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, cast
 
+import pytest
 from google.genai import types
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import TypeAdapter
@@ -120,7 +121,6 @@ def plain(value: Any) -> Any:
 
 @cache
 def adapter_of(module: str, name: str) -> TypeAdapter[Any]:
-    """The SDKs take seconds to import, and every worker of pytest imports this module."""
     return TypeAdapter(getattr(import_module(module), name))
 
 
@@ -131,29 +131,37 @@ def accept(kind: tuple[str, str], values: Iterable[Any]) -> None:
         assert plain(adapter.validate_python(value)) == value
 
 
-@given(data=st.data())
-def test_providers_take_whatever_a_context_shows(data: st.DataObject) -> None:
+def drawn(data: st.DataObject) -> list[Message]:
     history = data.draw(plain_histories().flatmap(dressed))
-    shown = trim(history, 10**9, count=count, count_text=count_text).messages
+    return trim(history, 10**9, count=count, count_text=count_text).messages
 
-    openai = to_openai(shown, system="Be kind.")
-    accept(OPENAI, openai)
+
+@given(data=st.data())
+def test_rules_of_providers_hold_for_whatever_a_context_shows(data: st.DataObject) -> None:
+    shown = drawn(data)
+    openai, responses = to_openai(shown, system="Be kind."), to_openai_responses(shown, system="Be kind.")
+    anthropic, gemini = to_anthropic(shown), to_gemini(shown)
     assert list(openai_problems(openai)) == []
+    assert list(responses_problems(responses)) == []
+    assert list(anthropic_problems(anthropic["messages"])) == []
+    assert list(gemini_problems(gemini["contents"])) == []
+    assert json.loads(json.dumps([openai, responses, anthropic, gemini])) == [openai, responses, anthropic, gemini]
 
+
+@pytest.mark.slow  # the SDKs take seconds to import
+@settings(max_examples=100)
+@given(data=st.data())
+def test_types_of_sdks_take_whatever_a_context_shows(data: st.DataObject) -> None:
+    shown = drawn(data)
+    accept(OPENAI, to_openai(shown, system="Be kind."))
     responses = to_openai_responses(shown, system="Be kind.")
     accept(RESPONSES, [{"id": "rs", **item} if item.get("type") == "reasoning" else item for item in responses])
-    assert list(responses_problems(responses)) == []
-
     anthropic = to_anthropic(shown)
     accept(ANTHROPIC, anthropic["messages"])
     accept(ANTHROPIC_SYSTEM, anthropic.get("system", ()))
-    assert list(anthropic_problems(anthropic["messages"])) == []
-
     gemini = to_gemini(shown)
     for content in [*gemini["contents"], *([gemini["system_instruction"]] if "system_instruction" in gemini else [])]:
         types.Content.model_validate(content)
-    assert list(gemini_problems(gemini["contents"])) == []
-    assert json.loads(json.dumps([openai, responses, anthropic, gemini])) == [openai, responses, anthropic, gemini]
 
 
 def spoken(roles: Iterable[str]) -> list[str]:
