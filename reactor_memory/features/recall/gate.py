@@ -42,8 +42,10 @@ MOVING_SHARE = 1.2
 there (docs/decisions.md).
 """
 
-MATCHED_SHARE = 0.25
-"""How much of the weight of a question the best passage has to hold."""
+MATCHED_SHARE, MOVING_MATCHED_SHARE = 0.25, 0.4
+"""How much of the weight of a question the best passage has to hold; and one of the best for which the window moves."""
+
+MOVING_HITS = 3
 
 _TOKEN = re.compile(r"[\w#][\w.+@/:#-]*+")
 _LENGTHS = range(3, 81)
@@ -118,9 +120,12 @@ def verdict(
     return "question"
 
 
-def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit]) -> bool:
+def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], weights: Mapping[str, float]) -> bool:
     """Whether the window may give way to the `hidden` passages; both are best first."""
-    return not visible or (bool(hidden) and hidden[0].score >= MOVING_SHARE * visible[0].score)
+    if not hidden or (visible and hidden[0].score < MOVING_SHARE * visible[0].score):
+        return False
+    told = max(matched(hit.passage.terms, weights) for hit in hidden[:MOVING_HITS])
+    return bool(hidden[0].similarity) or told >= MOVING_MATCHED_SHARE * sum(weights.values())
 
 
 def not_shown(words: Iterable[str], shown: Iterable[str]) -> list[str]:

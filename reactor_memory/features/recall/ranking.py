@@ -24,6 +24,9 @@ TALK_SHARE, STEP_SHARE = 0.8, 0.5
 one of the two, for a step tells more of itself. Chosen on talk and on agent work (docs/decisions.md).
 """
 
+SHORT_CALL_CHARACTERS, CALL_SHARE = 160, 0.5
+"""A call of so many characters stands before what it gave, which comes back first; the call counts for that share."""
+
 
 def found_among(passages: Iterable[Passage], query: RecallQuery) -> IndexAnswer:
     """What of these passages answers, and what stands beside it; the answer of an index that holds them alone."""
@@ -79,7 +82,28 @@ def scored(findings: IndexAnswer) -> IndexAnswer:
             shared[at] = max(shared[at], own[at] + share * own[at + 1])
             shared[at + 1] = own[at + 1] + share * own[at]
     ranked = [replace(hit, score=score) for hit, score in zip(ordered, shared, strict=True) if score > 0]
-    return replace(findings, found=tuple(sorted(ranked, key=lambda hit: (-hit.score, -hit.passage.place))))
+    return replace(
+        findings, found=tuple(sorted(_results_for_calls(ranked), key=lambda hit: (-hit.score, -hit.passage.place)))
+    )
+
+
+def _results_for_calls(hits: Sequence[IndexHit]) -> list[IndexHit]:
+    """The hits, with what a short call gave in the place of the call, if it holds the same words."""
+    calls = {hit.passage.seq: at for at, hit in enumerate(hits) if _is_short_call(hit.passage)}
+    ranked, best = [*hits], dict[int, int]()
+    for at, hit in enumerate(hits):
+        seq = hit.passage.call_seq
+        if seq != hit.passage.seq and seq in calls and {*hits[calls[seq]].passage.terms} <= {*hit.passage.terms}:
+            best[seq] = max(best.get(seq, at), at, key=lambda each: hits[each].score)
+    for seq, at in best.items():
+        call = hits[calls[seq]]
+        ranked[at] = replace(hits[at], score=max(hits[at].score, call.score))
+        ranked[calls[seq]] = replace(call, score=CALL_SHARE * call.score)
+    return ranked
+
+
+def _is_short_call(passage: Passage) -> bool:
+    return passage.call_seq == passage.seq and not passage.piece and passage.end <= SHORT_CALL_CHARACTERS
 
 
 def _touch(earlier: Passage, later: Passage) -> bool:

@@ -386,7 +386,7 @@ def decide(
     decided = verdict(
         asks=question.asks, named=question.named, hidden=hidden, visible=visible, shown=texts, weights=weights
     )
-    return Decision(decided, decided == "identifier" or is_worth_moving(hidden, visible))
+    return Decision(decided, decided == "identifier" or is_worth_moving(hidden, visible, weights))
 
 
 def is_short(messages: Sequence[Message]) -> bool:

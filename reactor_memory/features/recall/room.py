@@ -15,10 +15,13 @@ from reactor_memory.models.index_requests import IndexHit
 DEFAULT_CLIFF = 0.2
 """As `CLIFF`, for a message that may ask for nothing older: what comes back for it has to be better."""
 
-LEAST_SHARE, LEAST_TOKENS = 0.15, 120
-"""What a message that asks may take from the window: a share of the budget, and at least room for a passage. Beyond it,
-only what nothing stands in is taken: each turn that leaves the window early costs a cached prefix (docs/decisions.md).
+LEAST_SHARE = 0.15
+"""What a message that asks may take from the window: a share of the budget. Beyond it, only what nothing stands in is
+taken: each turn that leaves the window early costs a cached prefix (docs/decisions.md).
 """
+
+PASSAGE_TOKENS, PASSAGE_SHARE = 250, 0.3
+"""It may take room for a whole passage, with its head and the frame, in any case; of a small budget at most a share."""
 
 
 class Room(NamedTuple):
@@ -44,12 +47,12 @@ def room_of(
     """What recall may take of a budget in tokens. Of the `memory`, `spare` tokens may go; the `newest` turns stay, and
     so do the `others`: what neither is memory nor stands in the window. Without `may_take`, only what is free.
     """
-    gives, least = spare, max(LEAST_TOKENS, int(LEAST_SHARE * budget)) if may_take else 0
+    passage = min(PASSAGE_TOKENS, int(PASSAGE_SHARE * budget))
+    gives, least = spare, max(passage, int(LEAST_SHARE * budget)) if may_take else 0
     beside_newest = budget - others - memory - newest
     if not is_explicit:
-        # memory stands where prompt caches begin: it gives way only where nothing else can, and to two passages
-        is_squeezed = beside_newest < LEAST_TOKENS and least >= 2 * LEAST_TOKENS
-        gives = min(spare, max(0, least - beside_newest)) if is_squeezed else 0
+        # memory stands where prompt caches begin: it gives way only where nothing else can
+        gives = min(spare, max(0, least - beside_newest)) if beside_newest < passage else 0
     most = max(0, min(int(share * (budget - others - memory + gives)), beside_newest + gives))
     return Room(most=most if is_explicit else min(most, max(free, least)), free=free + gives, memory=gives)
 

@@ -42,11 +42,21 @@ def test_a_question_is_answered_by_what_is_about_as_good() -> None:
     assert decided([]) == "nothing found"
 
 
+WEIGHTS = {"floor": 6.0, "walrus": 6.0, "kx-4471": 6.0}
+
+
 def test_the_window_gives_way_to_what_answers_better() -> None:
-    assert is_worth_moving([hit(6, "floor")], [hit(5, "floor")])
-    assert not is_worth_moving([hit(5.9, "floor")], [hit(5, "floor")])
-    assert is_worth_moving([hit(1, "floor")], [])
-    assert not is_worth_moving([], [hit(5, "floor")])
+    assert is_worth_moving([hit(6, "floor", "walrus")], [hit(5, "floor")], WEIGHTS)
+    assert not is_worth_moving([hit(5.9, "floor", "walrus")], [hit(5, "floor")], WEIGHTS)
+    assert is_worth_moving([hit(1, "floor", "walrus")], [], WEIGHTS)
+    assert not is_worth_moving([], [hit(5, "floor")], WEIGHTS)
+
+
+def test_the_window_gives_way_to_most_of_a_question() -> None:
+    assert not is_worth_moving([hit(9, "floor")], [], WEIGHTS)
+    assert is_worth_moving([hit(9, "floor"), hit(8, "walrus", "floor")], [], WEIGHTS)
+    alike = IndexHit(passage=Passage(seq=1, start=0, end_seq=1, end=1, tokens=1), score=9, similarity=8)
+    assert is_worth_moving([alike], [], WEIGHTS)
 
 
 def test_too_little_of_a_question_is_no_answer() -> None:

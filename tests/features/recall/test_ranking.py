@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.features.recall.ranking import best_places, found_among, joined, rarity, scored
-from reactor_memory.models import Message
+from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, Passage, RecallQuery
 
 WORDS = st.sampled_from(["4711", "815", "0042", "77", "9000"])  # the same in every language
@@ -52,6 +52,29 @@ def test_steps_count_less_beside_each_other_than_talk() -> None:
         return scored(IndexAnswer(found=found, frequencies={"walrus": 1}, total=9)).found[1].score
 
     assert beside(0) > beside(1) > 0
+
+
+def called(call: str, result: str) -> list[Message]:
+    made = ToolCall(id="1", name="book", arguments=call)
+    return [
+        Message.user("a taxi", seq=1),
+        Message(role="assistant", content="", tool_calls=(made,), seq=2),
+        Message(role="tool", content=result, tool_call_id="1", seq=3),
+    ]
+
+
+LONG = " ".join(f"word{number}" for number in range(40))
+
+
+def test_what_a_short_call_gave_comes_before_it() -> None:
+    ranked = scored(findings(called("walrus", LONG), "walrus")).found
+    assert [hit.passage.seq for hit in ranked][:2] == [3, 2]
+    assert ranked[0].score > ranked[1].score > 0
+
+
+def test_a_call_that_tells_more_than_its_result_stays_first() -> None:
+    assert seqs(scored(findings(called(LONG + " walrus", "done"), "walrus")))[0] == 2
+    assert seqs(scored(findings(called("walrus", LONG)[:2], "walrus"))) == [2]
 
 
 def test_a_word_that_nothing_holds_may_be_begun() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reactor_memory.features.recall.choice import tokens_of
-from reactor_memory.features.recall.room import LEAST_SHARE, LEAST_TOKENS, Room, filled, room_of
+from reactor_memory.features.recall.room import LEAST_SHARE, PASSAGE_SHARE, PASSAGE_TOKENS, Room, filled, room_of
 from reactor_memory.models import Message
 from reactor_memory.models.index_requests import IndexHit, Passage
 
@@ -21,20 +21,24 @@ def test_a_message_that_asks_takes_from_the_window_alone() -> None:
     assert room() == Room(most=int(LEAST_SHARE * 2_000), free=0, memory=0)
 
 
-@pytest.mark.parametrize("newest", [890, 950, 1_000])
+@pytest.mark.parametrize("newest", [760, 950, 1_000])
 def test_memory_gives_way_where_the_newest_turns_leave_no_room(newest: int) -> None:
     found = room(newest=newest)
     assert found.memory == int(LEAST_SHARE * 2_000) - (1_000 - newest)
     assert found.most == int(LEAST_SHARE * 2_000)
 
 
+@pytest.mark.parametrize("budget", [600, 800, 1_000, 1_500])
+def test_a_small_budget_holds_a_whole_passage_that_answers(budget: int) -> None:
+    memory, newest = int(0.65 * budget), int(0.15 * budget)
+    passage = min(PASSAGE_TOKENS, int(PASSAGE_SHARE * budget))
+    found = room(budget=budget, memory=memory, newest=newest, others=20, spare=int(0.4 * budget))
+    assert found.most >= passage
+    assert found.memory == max(0, passage - (budget - 20 - memory - newest))
+
+
 def test_memory_keeps_its_share() -> None:
     assert room(newest=1_000, spare=130) == Room(most=130, free=130, memory=130)
-
-
-def test_memory_gives_no_way_to_a_single_passage() -> None:
-    budget = int((2 * LEAST_TOKENS - 1) / LEAST_SHARE)
-    assert room(budget=budget, memory=700, newest=budget - 800).memory == 0
 
 
 def test_who_asks_for_something_gets_what_memory_can_spare() -> None:
