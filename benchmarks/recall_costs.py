@@ -1,4 +1,4 @@
-"""What recall takes: processor time of a load that asks and of one that does not, and the bytes of its index.
+"""What recall takes: processor time of loads that ask and that do not, and of indexing; and the bytes of its index.
 
 usage: python -m benchmarks.recall_costs [MESSAGES ...]
 """
@@ -10,13 +10,17 @@ import random
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from statistics import median
 from time import process_time
+from typing import Any
+from unittest.mock import patch
 
 from reactor_memory import Memory, Settings, open_memory
+from reactor_memory.features.recall.indexer import Indexer
+from reactor_memory.models.leases import Lease
 
 BUDGET = 4_000
 CALLS = 40
@@ -49,6 +53,18 @@ def loads(messages: int, chance: random.Random) -> Mapping[str, Callable[[], dic
     }
 
 
+def timed(times: list[float], catch_up: Callable[[Indexer, Lease], Awaitable[bool]]) -> Any:
+    """`catch_up` that notes its processor time: nothing else runs meanwhile, the session is drained."""
+
+    async def noted(indexer: Indexer, lease: Lease) -> bool:
+        started = process_time()
+        done = await catch_up(indexer, lease)
+        times.append(1_000 * (process_time() - started))
+        return done
+
+    return noted
+
+
 async def filled(memory: Memory, messages: int, chance: random.Random) -> None:
     words = vocabulary(chance)
     for start in range(0, messages, BATCH):
@@ -64,8 +80,11 @@ async def measure(messages: int) -> None:
     chance = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
-        async with open_memory(Settings(store={"url": f"sqlite:///{path}"})) as memory:
-            await filled(memory, messages, chance)
+        indexing: list[float] = []
+        with patch.object(Indexer, "catch_up", timed(indexing, Indexer.catch_up)):
+            async with open_memory(Settings(store={"url": f"sqlite:///{path}", "timeout_seconds": 60})) as memory:
+                await filled(memory, messages, chance)
+        print(f"{messages:>7} messages  {'indexing':<40} {sum(indexing) / messages:6.2f} ms a message")
         async with open_memory(Settings(store={"url": f"sqlite:///{path}"}, background={"enabled": False})) as memory:
             for name, load in loads(messages, chance).items():
                 times: list[float] = []

@@ -97,6 +97,8 @@ def test_questions_and_what_points_back(text: str) -> None:
         "Moments like these remind us how important friends are",
         "I remember the gorgeous lake in the mountains",
         "Find me a restaurant in San Jose",
+        "That one sounds perfect.",
+        "Actually, make that one ticket",
     ],
 )
 def test_statements(text: str) -> None:
