@@ -32,6 +32,7 @@ class TestAutomatic(AutomaticRules):
     pass
 
 
+@pytest.mark.slow  # the fast suite has the store in memory
 class TestProgressive(ProgressiveRules):
     pass
 

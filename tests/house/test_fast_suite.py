@@ -25,10 +25,10 @@ def suite_cell(module: str, name: str, row: int) -> Any:
     return SimpleNamespace(function=function, callspec=given, cls=type(name, (), {}), path=path, nodeid=str(path))
 
 
-def test_other_stores_than_sqlite_run_one_row() -> None:
+def test_postgres_runs_one_row_and_memory_none_beside_sqlite() -> None:
     cells = [cell(store, row) for row in range(3) for store in ("memory", "sqlite", "postgres")]
     slow = [(each.callspec.params["url"], each.callspec.params["row"]) for each in repeated(cells)]
-    assert sorted(slow) == [("memory", 1), ("memory", 2), ("postgres", 1), ("postgres", 2)]
+    assert sorted(slow) == [*(("memory", row) for row in range(3)), ("postgres", 1), ("postgres", 2)]
 
 
 def test_each_class_of_the_suites_runs_each_rule() -> None:

@@ -41,7 +41,7 @@ async def check_turn_killed_after_each_step(url: str, kills: int) -> None:
 
 
 async def test_a_killed_turn_keeps_what_was_acknowledged(tmp_path: Path) -> None:
-    await check_turn_killed_after_each_step(f"sqlite:///{tmp_path / 'memory.db'}", 7)
+    await check_turn_killed_after_each_step(f"sqlite:///{tmp_path / 'memory.db'}", 5)
 
 
 @pytest.mark.slow

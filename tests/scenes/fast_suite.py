@@ -1,7 +1,8 @@
 """What belongs to the fast suite beyond what is marked: `make test` leaves out what is slow (CONTRIBUTING.md).
 
 Of a table of cases that several stores run, SQLite runs all rows. Every other store runs the same code of the library,
-and its own for each statement: one row shows that, and the rest is in the long proofs.
+and its own for each statement: one row shows that, and the rest is in the long proofs. So is what a test runs in memory
+beside a file: most tests that name no store are in memory, and so are all rules for stores.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def repeated(items: Iterable[pytest.Function]) -> list[pytest.Function]:
-    """All rows but the first, of every store but SQLite, of each test that SQLite runs as well."""
+    """Of each test that SQLite runs as well, all rows but the first of every other store, and all in memory."""
     tests: defaultdict[str, defaultdict[str, list[pytest.Function]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         store = store_of(item)
@@ -49,7 +50,7 @@ def repeated(items: Iterable[pytest.Function]) -> list[pytest.Function]:
         for stores in tests.values()
         for store, rows in stores.items()
         if any(map(_is_sqlite, stores)) and not _is_sqlite(store)
-        for item in rows[1:]
+        for item in (rows if store == "memory" else rows[1:])
     ]
 
 
