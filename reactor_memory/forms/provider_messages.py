@@ -245,7 +245,9 @@ def _chat_frame(where: str, item: JsonObject, role: Role, content: MessageConten
             pieces.part({"type": key, key: sendable(plain(item[key]))})
             frame[key] = pieces.of_part(key)
     if item.get("images"):
-        frame["images"] = content.pictures(plain_list(f"{where}.images", item["images"]))
+        pictures = plain_list(f"{where}.images", item["images"])
+        of_router = content.form == "openai"  # beside what a model says, as parts
+        frame["images"] = content.of(f"{where}.images", pictures) if of_router else content.pictures(pictures)
     calls = plain_list(f"{where}.tool_calls", item.get("tool_calls") or ())
     if calls:
         frame["tool_calls"] = [
@@ -278,8 +280,11 @@ def _form_of(item: JsonObject) -> Form:
     calls = item.get("tool_calls") or ()
     if item["role"] == "tool" and item.get("tool_call_id") is None:  # only there results go by their order
         return "ollama"
-    if "images" in item or "tool_name" in item or any(_is_of_ollama(call) for call in calls):
+    if "tool_name" in item or any(_is_of_ollama(call) for call in calls):
         return "ollama"
+    if "images" in item:
+        pictures = cast("Sequence[object]", item["images"]) if isinstance(item["images"], (list, tuple)) else ()
+        return "openai" if any(isinstance(plain(each), Mapping) for each in pictures) else "ollama"
     if "thinking" in item and isinstance(item.get("content"), str):
         return "ollama"
     if item.get("type") == "message" and ("stop_reason" in item or "usage" in item):

@@ -114,6 +114,7 @@ def _openai_extras(draw: st.DrawFn) -> Json:
         {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": DATA}], "reasoning_content": "hm"},
         {"annotations": [{"type": "url_citation", "url_citation": {"url": "https://example.org", "title": "A"}}]},
         {"provider_specific_fields": {"citations": None}},
+        {"images": [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DATA}"}, "index": 0}]},
     ]
     return {**draw(st.sampled_from(dialects)), **draw(UNKNOWN)}
 
