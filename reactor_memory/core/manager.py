@@ -45,7 +45,7 @@ from reactor_memory.errors import (
 )
 from reactor_memory.models import Message, SearchHit, Session, Value
 from reactor_memory.models.requests import SUMMARIZE, Appended, AppendRequest, DeletedSessions
-from reactor_memory.models.turns import attached, last_turn_start, names_no_call
+from reactor_memory.models.turns import attached, begun_by, last_turn_start, names_no_call
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, Clock, Elsewhere, MessageStore, SummaryStore
@@ -312,11 +312,10 @@ class ConversationManager:
     @in_time
     async def _repeat(self, log_of_turn: TurnLog, request: LoadRequest, first_seq: int) -> None:
         session_id, user_id = request.session_id, request.user_id
-        following = await self._messages.read(session_id, user_id, after=first_seq - 1)
-        end = next((index for index, each in enumerate(following) if index and each.role == "user"), len(following))
         session = await self._messages.get_session(session_id, user_id)
-        if session is not None and following and following[0].seq == first_seq:
-            log_of_turn.repeat(StoredTurn(message=following[0], following=following[1:end], last_seq=session.last_seq))
+        stored = None if session is None else await self._stored_turn(session, user_id, first_seq)
+        if stored is not None:
+            log_of_turn.repeat(stored)
 
     @in_time
     async def _unanswered(self, session_id: str, user_id: str | None, message: Message | None) -> StoredTurn | None:
@@ -333,8 +332,19 @@ class ConversationManager:
         turn = read[last_turn_start(read) :]
         if not turn or turn[0].role != "user":
             return None
-        stored = StoredTurn(message=turn[0], following=turn[1:], last_seq=session.last_seq)
-        return stored if not stored.is_answered and stored.begins_with(message) else None
+        stored = await self._stored_turn(session, user_id, turn[0].seq or 1)
+        return stored if stored and not stored.is_answered and stored.begins_with(message) else None
+
+    async def _stored_turn(self, session: Session, user_id: str | None, first_seq: int) -> StoredTurn | None:
+        """The turn that begins with a message, without the steps of others that run beside it."""
+        found = await self._messages.read(session.session_id, user_id, after=first_seq - 1)
+        if not found or found[0].seq != first_seq:
+            return None
+        count = (found[-1].seq or first_seq) - first_seq + 2
+        steps = (await self._messages.read_background(session.session_id, after=first_seq - 1, limit=count)).steps
+        begins, *others = begun_by(found, steps)
+        following = tuple(each for each, begun in zip(found[1:], others, strict=True) if begun == begins)
+        return StoredTurn(message=found[0], following=following, last_seq=session.last_seq)
 
     async def keep_budgets(self) -> None:
         """Store what loads asked for that no save stored, when a memory closes. Nothing fails for it, or waits."""

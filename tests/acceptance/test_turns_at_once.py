@@ -166,3 +166,30 @@ async def test_a_call_of_a_dead_turn_beside_another_is_interrupted() -> None:
         await AtOnce(memory, [turn_of("a", 1), turn_of("b", 1)]).store([0, 1, 0, 1, 1, 1])
         shown = (await memory.load_history("s", user_id=USER)).messages
     assert [name_of(message) for message in shown] == ["a", "a", "[no", "b", "b", "b", "b"]
+
+
+async def test_resumed_turn_has_none_of_those_that_run_beside_it(url: str) -> None:
+    """The turn that began first stores its result and its answer when the other one, which dies, has begun."""
+    turns = [turn_of("a", 1, ids="call"), turn_of("b", 2, ids="call")]
+    async with memory_of("take_last", url) as memory:
+        await AtOnce(memory, turns).store([0, 0, 1, 1, 0, 1, 0])
+        async with memory.turn("s", resume=True, user_id=USER) as turn:
+            assert [name_of(message) for message in turn.saved_messages()] == ["b"] * 3
+            assert provider_problems(turn.context) == []
+            turn.answer("b is answered late")
+        context = await memory.load_history("s", user_id=USER)
+        assert await problems(memory, context) == []
+
+
+async def test_repeated_turn_stores_nothing_again_beside_another() -> None:
+    step = (called("a", "call"), told("a", "call"))
+    async with memory_of("take_last") as memory:
+        for part in (1, 2):
+            async with memory.turn("s", "a asks", user_id=USER, idempotency_key="job") as turn:
+                await turn.add(step[0])
+                if part == 1:
+                    await AtOnce(memory, [turn_of("b", 1)]).store([0, 0, 0])
+                await turn.add(step[1])
+                turn.answer("a is answered")
+        stored = await memory.read_messages("s", user_id=USER)
+        assert "".join(name_of(message) for message in stored) == "aabbbaa"
