@@ -37,8 +37,11 @@ from reactor_memory.evaluation.bench.raw import Turns, new_keys
 from reactor_memory.evaluation.bench.reference_commits import Commits
 from reactor_memory.evaluation.transcripts import read_lines
 
-USER, REMEMBERED, PLAIN, APPENDED = "bench", "remembered", "plain", "appended"
+USER, REMEMBERED, BRIEF, PLAIN, APPENDED = "bench", "remembered", "brief", "plain", "appended"
 BUDGET, BATCH, CHARACTERS, CROWD = 4_000, 1_000, 200, 32
+SHORT = 100
+"""Messages of the brief session, beside which a long one is measured."""
+
 RULINGS = (0, 1, 8, 200)
 """Later system messages among the 400 messages of a session: the newest stands, the others are superseded."""
 
@@ -70,16 +73,14 @@ def settings(file: Path, *, inline: str = "auto", **sections: Any) -> Settings:
 
 
 async def fill(file: Path, messages: int) -> None:
-    with resources.as_file(resources.files("reactor_memory") / "data" / "orders.jsonl.gz") as sample:
-        said = [message for line in read_lines(sample) for message in line.messages]
-    prose = " ".join(each.content for each in said if each.role != "tool")
+    said = sample()
     async with open_memory(settings(file)) as memory:
         await save_all(memory, REMEMBERED, list(session_of(said, messages, seed=1)))
+        await save_all(memory, BRIEF, list(session_of(said, SHORT, seed=1)))
         await memory.drain()
     async with open_memory(settings(file, summary={"enabled": False})) as memory:
-        starts = [number * 97 % (len(prose) - CHARACTERS) for number in range(messages)]
-        pairs = enumerate(prose[start : start + CHARACTERS] for start in starts)
-        plain = [Message.assistant(text) if number % 2 else Message.user(text) for number, text in pairs]
+        texts = enumerate(pieces(said, messages, CHARACTERS))
+        plain = [Message.assistant(text) if number % 2 else Message.user(text) for number, text in texts]
         await save_all(memory, PLAIN, plain)
         for number in range(CROWD):
             await save_all(memory, f"crowd-{number}", plain[:300])
@@ -88,6 +89,18 @@ async def fill(file: Path, messages: int) -> None:
             await save_all(memory, f"ruled-{rulings}", list(ruled(plain[:400], rulings)))
         await save_all(memory, APPENDED, plain[:300])
         await save_all(memory, f"bare-{APPENDED}", plain[:300])
+
+
+def sample() -> list[Message]:
+    with resources.as_file(resources.files("reactor_memory") / "data" / "orders.jsonl.gz") as file:
+        return [message for line in read_lines(file) for message in line.messages]
+
+
+def pieces(said: Sequence[Message], count: int, characters: int) -> Iterator[str]:
+    """So many pieces of what people and models said."""
+    prose = " ".join(each.content for each in said if each.role != "tool")
+    starts = [number * 97 % (len(prose) - characters) for number in range(count)]
+    return (prose[start : start + characters] for start in starts)
 
 
 def ruled(messages: Sequence[Message], rulings: int) -> Iterator[Message]:
@@ -174,10 +187,14 @@ async def turns(file: Path) -> AsyncGenerator[list[Work]]:
     }
     async with open_memory(settings(file, background={"enabled": False})) as memory:
 
-        def load(text: Callable[[], str]) -> Call:
-            return lambda: memory.load_history(REMEMBERED, message=text(), user_id=USER, budget=BUDGET)
+        def load(session: str, text: Callable[[], str]) -> Call:
+            return lambda: memory.load_history(session, message=text(), user_id=USER, budget=BUDGET)
 
-        yield [Work("a turn's load", f"a message that {name}", load(text), 10) for name, text in asking.items()]
+        yield [
+            Work("a turn's load", f"a message that {name}{end}", load(session, text), 10)
+            for session, end in ((REMEMBERED, ""), (BRIEF, f", {SHORT} messages"))
+            for name, text in asking.items()
+        ]
 
 
 async def appends(file: Path) -> AsyncGenerator[list[Work]]:
@@ -281,7 +298,11 @@ def made_turns(file: Path) -> Turns:
 # Measuring
 
 
-async def measured(works: Sequence[Work], rounds: int) -> Iterator[str]:
+Taken: TypeAlias = Mapping[Work, Sequence[tuple[float, float]]]
+"""Microseconds of the processor and of the clock a call, of each block."""
+
+
+async def measured(works: Sequence[Work], rounds: int) -> Taken:
     taken: dict[Work, list[tuple[float, float]]] = {work: [] for work in works}
     for number in range(-1, rounds):
         for work in random.sample(works, len(works)):
@@ -291,7 +312,7 @@ async def measured(works: Sequence[Work], rounds: int) -> Iterator[str]:
             each = work.operations * work.calls / 1e6
             if number >= 0:
                 taken[work].append(((process_time() - used) / each, (perf_counter() - clock) / each))
-    return (_row(work, *map(sorted, zip(*times, strict=True))) for work, times in taken.items())
+    return taken
 
 
 def _row(work: Work, processor: Sequence[float], clock: Sequence[float]) -> str:
@@ -304,8 +325,9 @@ async def run(file: Path, parts: Sequence[str], rounds: int) -> None:
         chosen = [work for work in works if not parts or work.part in parts]
         print(f"{'us a call':55}  processor   median      clock   median")
         for part in dict.fromkeys(work.part for work in chosen):
-            for row in await measured([work for work in chosen if work.part == part], rounds):
-                print(row, flush=True)
+            taken = await measured([work for work in chosen if work.part == part], rounds)
+            for work, times in taken.items():
+                print(_row(work, *map(sorted, zip(*times, strict=True))), flush=True)
 
 
 def main() -> None:
