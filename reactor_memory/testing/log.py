@@ -155,7 +155,7 @@ class AppendAndRead:
         whole = {3: 1, 4: 1, 5: 2, 6: 1, 7: 1, 8: 1, 9: 2}
         for after, limit in ((0, 1000), (0, 4), (2, 6), (3, 2), (7, 5), (8, 1000)):
             rows = await store.read_background("s", after=after, limit=limit)
-            known = {seq: rows.steps.get(seq) for seq in seqs(rows.messages)}
+            known = {seq: rows.steps.get(seq or 0) for seq in seqs(rows.messages)}
             assert known == {seq: whole.get(seq or 0) for seq in known}, after
         rows = await store.read_context(ContextQuery(session_id="s", user_id=None, last_count=9))
         assert {seq: rows.steps.get(seq or 0) for seq in (3, 4, 5, 6, 8, 9)} == {3: 1, 4: 1, 5: 2, 6: 1, 8: 1, 9: 2}
