@@ -19,7 +19,7 @@ import asyncio
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ PIECE_CHARACTERS = 1_200
 BM25_SHARE = 0.75
 K1, B = 1.2, 0.75
 SETTINGS = Settings(store={"url": "memory://", "timeout_seconds": 120})
-ROWS: Mapping[str, Any] = {
+ROWS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "off": lambda question: {"query": ""},
     "message": lambda question: {"message": question},
     "query": lambda question: {"query": question},
