@@ -28,7 +28,7 @@ TALK = [
     Message.assistant("Noted."),
 ]
 CHAT = [said for number in range(12) for said in (Message.user(f"Hm {number}."), Message.assistant("Well."))]
-ITEMS = (("open", "book a hotel in Porto for 3 nights", "1"), ("note", "Ana comes along", "3"))
+ITEMS = (("open", "book a hotel in Porto for 3 nights", "1"), ("decision", "Ana comes along", "3"))
 
 
 class Noting:
@@ -124,7 +124,7 @@ async def test_item_goes_and_the_other_stays(end: Ends) -> None:
         assert await items(memory) == ["Ana comes along"]
         block = await shown(memory)
         assert "open: book a hotel" not in block
-        assert "note: Ana comes along" in block
+        assert "decision (user): Ana comes along" in block
 
 
 @pytest.mark.parametrize("end", [erase, clear, retract_words, retract_item])

@@ -11,14 +11,18 @@ import json
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from dependency_injector import providers
 
 from reactor_memory import Container, Memory, open_memory
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.evaluation.metrics import TextCount
 from reactor_memory.evaluation.scores import look_for
 from reactor_memory.evaluation.session_files import reader
+from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.evaluation.transcripts import Line
 from reactor_memory.evaluation.units import units_of
 from reactor_memory.features.facts.summarizers.editing import EditingSummarizer
@@ -51,6 +55,20 @@ class Written:
     async def aclose(self) -> None: ...
 
 
+class WrittenByLine(Written):
+    """The same answers to other questions: of what they say, to each question what is about its lines."""
+
+    async def ask(self, request: Request) -> Reply:
+        self.requests.append(request)
+        lines = {line.split(" ")[0] for line in json.loads(request.document)["lines"]}
+        answer: dict[str, Any] = {
+            name: " ".join(each.get(name, "") for each in self.answers) for name in ("drop", "keep")
+        }
+        items = [item for each in self.answers for item in each["state"]]
+        answer["state"] = [item for item in items if item["lines"].split()[-1] in lines]
+        return Reply(json.dumps(answer), Usage())
+
+
 def session_of(name: str) -> Line:
     return next(reader("auto")(FOLDER / f"{name}.jsonl.gz"))
 
@@ -67,10 +85,8 @@ def settings(*, is_asked: bool) -> Settings:
 
 
 @asynccontextmanager
-async def replayed(name: str, model: Written | None) -> AsyncGenerator[Memory]:
-    """The session in memory, in two halves, so that the second question has a state to go on from. Without a model: as
-    the offline reader reads it.
-    """
+async def opened(model: Written | None) -> AsyncGenerator[Memory]:
+    """A memory that `model` keeps; without a model, the offline reader."""
     counter = TiktokenCounter()
 
     def configure(container: Container) -> None:
@@ -80,9 +96,16 @@ async def replayed(name: str, model: Written | None) -> AsyncGenerator[Memory]:
             )
             container.summarizer.override(providers.Object(EditingSummarizer(asked, ExtractiveSummarizer())))
 
+    async with open_memory(settings(is_asked=model is not None), configure=configure) as memory:
+        yield memory
+
+
+@asynccontextmanager
+async def replayed(name: str, model: Written | None) -> AsyncGenerator[Memory]:
+    """The session in memory, in two halves, so that the second question has a state to go on from."""
     messages = session_of(name).messages
     half = next(n for n in range(len(messages) // 2, len(messages)) if messages[n].role == "user")
-    async with open_memory(settings(is_asked=model is not None), configure=configure) as memory:
+    async with opened(model) as memory:
         for part in (messages[:half], messages[half:]):
             await memory.save_history(SESSION, list(part), user_id=USER)
             await memory.drain()
@@ -94,6 +117,21 @@ async def missed(memory: Memory, name: str, budget: int) -> list[str]:
     context = await memory.load_history(SESSION, user_id=USER, budget=budget)
     units = list(units_of(context))
     return [probe.question for probe in session_of(name).probes() if not look_for(probe, units).found]
+
+
+async def tallied(name: str, model: Written | None, budget: int) -> Measures:
+    """The contexts that the turns of the session begin with, as the evaluation measures them."""
+    tally = Tally(TextCount(MessageCounter(TiktokenCounter())))
+    tally.begin_session()
+    messages = session_of(name).messages
+    starts = [place for place, message in enumerate(messages) if message.role == "user"]
+    async with opened(model) as memory:
+        for start, end in pairwise([*starts, len(messages)]):
+            said = messages[start].content
+            tally.add_turn(await memory.load_history(SESSION, user_id=USER, message=said, budget=budget), 0)
+            await memory.save_history(SESSION, list(messages[start:end]), user_id=USER)
+            await memory.drain()
+    return tally.measures()
 
 
 async def _print_questions(name: str) -> None:

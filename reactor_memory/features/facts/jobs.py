@@ -325,8 +325,8 @@ class LedgerJob:
         return await self._record(lease, sealed, successor(summary, folded, self._clock()))
 
     async def _rebuild(self, lease: Lease) -> int | None:
-        """Extract the oldest outdated segments again, or those that wait for a model; after the last ones, contexts use
-        the new facts.
+        """Extract the oldest outdated segments again; after the last ones, contexts use the new facts. Else those that
+        wait for a model: of what it says, contexts have the lines from when their window moves next.
         """
         outdated = await self._amendments.outdated_ranges(lease.session_id)
         waiting = () if outdated or not self._question else await self._amendments.waiting_ranges(lease.session_id)
@@ -336,7 +336,7 @@ class LedgerJob:
             return None
         session = (await self._messages.read_background(lease.session_id, limit=1)).session
         ledger = await self._ledger(session)
-        is_last = len(asked) == len(outdated or waiting)
+        is_last = len(asked) == len(outdated)
         renewed = msgspec.structs.replace(summary, epoch=summary.epoch + 1) if is_last else summary
         try:
             return await self._read_again(lease, session, renewed, ledger, asked, is_anew=True)

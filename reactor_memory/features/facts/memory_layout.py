@@ -27,6 +27,7 @@ from reactor_memory.features.facts.quoting.continued_block import chosen_block, 
 from reactor_memory.features.facts.quoting.ready_lines import is_quoted, offered_beside
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, tokens_free, window_beside
+from reactor_memory.features.facts.working_state import told_from
 from reactor_memory.models import Message
 from reactor_memory.models.block_lines import BlockLine, Form, Layout
 from reactor_memory.models.excerpts import Excerpt
@@ -107,7 +108,7 @@ def _is_cut(window: Cut) -> bool:
 def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: bool) -> Layout:
     limits = request.limits
     ready = summary.lines()
-    shown = [fact for fact in summary.facts() if fact.source_seq not in said or fact.amended] if ready is None else ()
+    shown = [fact for fact in summary.facts() if told_from(fact) not in said or fact.amended] if ready is None else ()
     frame = request.count_text(block_text(FACTS, ())) + limits.overhead
     room = memory_room(request)
     most = room - frame

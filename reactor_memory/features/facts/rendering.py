@@ -20,7 +20,7 @@ from reactor_memory.features.facts.line_values import revalued
 from reactor_memory.features.facts.plain_text import BULLETS, plain_title, plain_value, unforged
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
-from reactor_memory.features.facts.working_state import is_state, state_lines
+from reactor_memory.features.facts.working_state import is_state
 from reactor_memory.models.block_lines import BlockLine, Form
 from reactor_memory.models.ledger import FAILED_MARK, INTERRUPTED_MARK, RULED, SETTLED, Fact
 from reactor_memory.text.borders import cut
@@ -122,22 +122,14 @@ def render_facts(facts: Iterable[Fact], *, count: Count, form: Form = "full") ->
 def render_lines(facts: Iterable[Fact], *, count: Count, form: Form = "full") -> tuple[RenderedLine, ...]:
     """The lines of `render_facts`, each with its facts. A fact without a line repeats one that has a line.
 
-    What the reader that quotes found stands behind, in lines of its own.
+    What the reader that quotes found stands behind, in lines of its own, below the working state.
     """
     verified = sorted((fact for fact in facts if fact.verified), key=lambda fact: (fact.source_seq, fact.span))
-    worded = [fact for fact in verified if is_state(fact)]
-    verified = [fact for fact in verified if not is_state(fact)]
-    quoting = tuple(fact for fact in verified if is_quoting(fact))
+    quoting = tuple(fact for fact in verified if is_quoting(fact) or is_state(fact))
     quoted = (RenderedLine(each.line, each.facts) for each in quotation_lines(quoting, count)) if quoting else ()
-    values = _lines_of_values((fact for fact in verified if not is_quoting(fact)), count, form)
-    return (*_state_lines(worded, count), *values, *quoted)
-
-
-def _state_lines(facts: Sequence[Fact], count: Count) -> Iterator[RenderedLine]:
-    for text, fact in state_lines(facts):
-        said = unforged(text)
-        line = BlockLine(text=said, tokens=count("\n" + said), value=RULED, source_seqs=(fact.source_seq,))
-        yield RenderedLine(line, (fact,))
+    stated = (fact for fact in verified if not (is_quoting(fact) or is_state(fact)))
+    values = _lines_of_values(stated, count, form)
+    return (*values, *quoted)
 
 
 def _lines_of_values(facts: Iterable[Fact], count: Count, form: Form) -> tuple[RenderedLine, ...]:

@@ -13,11 +13,17 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
-from reactor_memory.features.facts.plain_text import plain_value
+from reactor_memory.features.facts.plain_text import plain_value, unforged
 from reactor_memory.models.ledger import Fact
 
 Kind: TypeAlias = Literal["goal", "constraint", "decision", "rejected", "done", "artefact", "error", "open", "note"]
 Ending: TypeAlias = Literal["done", "obsolete", "replaced", "wrong"]
+
+CONCLUDED: frozenset[Kind] = frozenset({"decision", "rejected", "error", "open"})
+"""That it is one of these says more than its words."""
+
+IN_MIND: frozenset[Kind] = CONCLUDED | {"goal", "constraint"}
+"""What has to be kept in mind. The other kinds tell what was done and noted, as records do."""
 
 ANCHOR = "working state"
 MOST_ITEMS = 40
@@ -97,16 +103,21 @@ def items_of(facts: Iterable[Fact]) -> list[StateItem]:
     return [item for item in found if item is not None and not item.ended]
 
 
+def told_from(fact: Fact) -> int:
+    """The first message that a fact tells. A window that begins there shows all that the fact rests on."""
+    return fact.span[0] if is_state(fact) else fact.source_seq
+
+
 def is_touched(fact: Fact, first: int, last: int) -> bool:
     """Whether an item rests on a message of the range."""
     return is_state(fact) and fact.span[0] <= last and first <= fact.span[1]
 
 
-def state_lines(facts: Iterable[Fact]) -> Iterator[tuple[str, Fact]]:
-    """A line for each item that holds, marked as derived, with its fact."""
+def state_lines(facts: Iterable[Fact]) -> Iterator[tuple[StateItem, str, Fact]]:
+    """Each item that holds, its line, which is marked as derived, and its fact."""
     for fact in facts:
         item = item_of(fact)
         if item is not None and not item.ended:
             who = f" ({plain_value(item.who)})" if item.who else ""
             where = f"{item.first}" if item.first == item.last else f"{item.first}-{item.last}"
-            yield f"{item.kind}{who}: {plain_value(item.text)} (derived, {where})", fact
+            yield item, unforged(f"{item.kind}{who}: {plain_value(item.text)} (derived, {where})"), fact

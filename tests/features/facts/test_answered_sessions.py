@@ -5,11 +5,24 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.features.facts.working_state import items_of
-from tests.scenes.answered_sessions import NAMES, SESSION, USER, Written, answers_of, missed, replayed, session_of
+from tests.scenes.answered_sessions import (
+    NAMES,
+    SESSION,
+    USER,
+    Written,
+    WrittenByLine,
+    answers_of,
+    missed,
+    replayed,
+    session_of,
+    tallied,
+)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 WANTED = {2_000: 0.90, 4_000: 0.95}
+SMALL = 1_000
+SLACK = 0.01
 ACCEPTED = 0.90
 
 ASKED: dict[str, dict[str, tuple[str, ...]]] = {
@@ -67,6 +80,22 @@ async def test_wanted_details_are_shown_without_a_question(budget: int) -> None:
     shown, wanted = (sum(each) for each in zip(*counts.values(), strict=True))
     assert shown / wanted >= WANTED[budget], counts
     assert min(shown / wanted for shown, wanted in counts.values()) >= 0.9, counts
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_small_budget_shows_no_less_than_the_offline_reader(name: str) -> None:
+    with_answers, wanted = await found(name, SMALL)
+    async with replayed(name, None) as memory:
+        offline = wanted - len(await missed(memory, name, SMALL))
+    assert with_answers >= offline
+
+
+async def test_contexts_begin_as_those_before_as_long_as_offline() -> None:
+    for name in ("code", "people"):
+        kept = await tallied(name, WrittenByLine(answers_of(name)), 2_000)
+        offline = await tallied(name, None, 2_000)
+        assert kept.violations == 0
+        assert (kept.prefix_reuse or 0) >= (offline.prefix_reuse or 0) - SLACK, name
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -108,6 +108,23 @@ async def test_refused_segments_stay_as_they_were_read() -> None:
         assert not made[0].waits
 
 
+async def epoch(container: Container) -> int:
+    """With another one, contexts have new blocks at once, and a prompt cache reads them anew."""
+    summary = await container.conversation_manager().get_summary("s", user_id=USER)
+    return summary.epoch if summary else -1
+
+
+async def test_answers_leave_contexts_until_their_window_moves() -> None:
+    summarizer = ScriptedSummarizer(default=weights)
+    async with memory(summarizer, "memory://", **SECTIONS) as container:
+        await grown(container, range(9))
+        assert asked(summarizer) == [4, 12]
+        assert await epoch(container) == 0
+        await container.facts().rebuild("s", user_id=USER)
+        await container.conversation_manager().drain()
+        assert await epoch(container) > 0
+
+
 async def test_rebuild_asks_about_what_waits() -> None:
     summarizer = ScriptedSummarizer(default=weights)
     async with memory(summarizer, "memory://", **SECTIONS) as container:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from reactor_memory.features.facts.quoting.log_records import Made, Said, calls_
 from reactor_memory.features.facts.quoting.record_keys import MODEL, NOTICE, Stance
 from reactor_memory.features.facts.quoting.series import others_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
+from reactor_memory.features.facts.working_state import CONCLUDED, IN_MIND, state_lines
 from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.caches import memo
@@ -44,6 +45,22 @@ MOST_SETS = 16
 
 
 MOST_LIKEWISE = 12
+
+STATE_TITLE = "working state:"
+AT_HAND, NOTED = 6.0, 2.5
+"""The weights of items of the working state: of what has to be kept in mind, and of what was done or noted."""
+
+STATE_AGAIN = 0.1
+"""Of a term in such an item: its records may have told it."""
+
+FEWER, LACKS = 1.5, 0.3
+"""A record that says all of an item but so much stands for it, unless it takes so many times its tokens."""
+
+RESTATED = 0.25
+"""What an item says all of is worth so much beside it."""
+
+TELLING = 0.4
+"""The worth from which a term says something: small words are worth less."""
 
 AGREED_MARK = "agreed: "
 """What the model read back and the user accepted."""
@@ -74,12 +91,14 @@ class _Draft(NamedTuple):
 
 @memo(maxsize=MOST_SETS)
 def quotation_lines(facts: tuple[Fact, ...], count: Count) -> tuple[QuotationLine, ...]:
-    """The lines in the order of the log, tables first, in the order in which they began. Their values are the order in
-    which they are worth telling.
+    """The lines in the order of the log; before them the working state, then tables, in the order in which they began.
+    Their values are the order in which they are worth telling.
     """
     said, made, seqs = turn_by_turn(statements_of(facts), calls_of(facts))
-    drafts = list(_drafts(said, made))
+    records = list(_drafts(said, made))
+    drafts = [*_state_drafts(facts, records, seqs, count), *records]
     begins = {each.title: each.seq for each in sorted(drafts, key=lambda each: -each.seq) if each.title}
+    begins[STATE_TITLE] = 0
     drafts.sort(key=lambda each: (each.title == "", begins.get(each.title, 0), each.title, each.seq))
     tokens = [count("\n" + each.text) for each in drafts]
     values = told_values(
@@ -118,6 +137,40 @@ def _drafts(said: Sequence[Said], made: Sequence[Made]) -> Iterator[_Draft]:
             yield draft._replace(
                 text=call.more, facts=call.details, weight=DETAIL * call.weight, terms=call.more, goes_on=True
             )
+
+
+def _state_drafts(
+    facts: Sequence[Fact], records: list[_Draft], seqs: Mapping[int, int], count: Count
+) -> Iterator[_Draft]:
+    """The items of the working state that say more than a record does, or the same in fewer tokens. In `records`, what
+    says all of an item takes over its weight, and what an item says all of is worth less. `seqs`: the numbers in the
+    log of those that records have here.
+    """
+    places = {seq: place for place, seq in seqs.items()}
+    told = [_telling_terms(f"{each.title} {each.text}") for each in records]
+    for item, text, fact in state_lines(facts):
+        weight, said = AT_HAND if item.kind in IN_MIND else NOTED, _telling_terms(item.text)
+        cited = [place for place, each in enumerate(records) if item.first <= seqs.get(each.seq, each.seq) <= item.last]
+        whole = next((place for place in cited if _is_told(said, told[place])), None)
+        if whole is not None and item.kind not in CONCLUDED and count(records[whole].text) <= FEWER * count(text):
+            records[whole] = records[whole]._replace(weight=max(weight, records[whole].weight))
+            continue
+        for place in cited:
+            if _is_told(told[place], said):
+                records[place] = records[place]._replace(weight=RESTATED * records[place].weight)
+        seq = places.get(item.first, item.first)
+        yield _Draft(text, (fact,), seq, None, weight, MADE_POWER, item.text, STATE_TITLE, again=STATE_AGAIN)
+
+
+def _telling_terms(text: str) -> Mapping[str, float]:
+    return {term: worth for term, worth in weighed_terms(text).items() if worth > TELLING}
+
+
+def _is_told(said: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    """Whether another text says what this one says: all of its numbers, and most of its words."""
+    left = [term for term in said if term not in other]
+    has_numbers = any(any(map(str.isdigit, term)) for term in left)
+    return not has_numbers and sum(said[term] for term in left) <= LACKS * sum(said.values())
 
 
 def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:

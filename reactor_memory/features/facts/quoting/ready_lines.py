@@ -8,13 +8,14 @@ from importlib import import_module
 import msgspec
 
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
+from reactor_memory.features.facts.working_state import is_state
 from reactor_memory.models.block_lines import BlockLine, ReadyLine, ReadyLines
 from reactor_memory.models.ledger import Fact, Summary, checksum_of
 
 
 def is_quoted(facts: Sequence[Fact]) -> bool:
-    """Whether the reader that quotes made all of the facts."""
-    return bool(facts) and all(map(is_quoting, facts))
+    """Whether all of the facts are of the reader that quotes, or of the working state."""
+    return bool(facts) and all(is_quoting(fact) or is_state(fact) for fact in facts)
 
 
 def lines_json(summary: Summary, count: Callable[[str], int]) -> str:

@@ -21,8 +21,8 @@ MAX_DEPTH = 100
 """The JSON of an answer may have so many levels."""
 
 _BEGIN = re.compile(r'\{\s*"(?:facts|narrative|headline|summary|drop|keep|merge|replace|add|state)"\s*:')
-_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-"""Strings, also one that is cut off, and brackets. Nothing of it is read twice."""
+_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*+(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
+"""Strings, also one that is cut off, brackets and commas. Nothing of it is read twice."""
 _CLOSING = {"{": "}", "[": "]"}
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CATEGORIES = frozenset(get_args(Category))
@@ -114,6 +114,9 @@ def _end(text: str, start: int) -> tuple[int, str]:
             opened.append(_CLOSING[sign])
             if len(opened) > MAX_DEPTH:
                 return token.end(), ""
+        elif sign == ",":
+            if opened == ["}"]:
+                whole = token.start(), "}"
         elif sign in ("}", "]"):
             if opened.pop() != sign or not opened:
                 return token.end(), ""

@@ -6,6 +6,7 @@ Numbers of lines stand in one text, so that most lines cost a token or two: ``"d
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast, get_args
 
 from pydantic import Field
@@ -141,11 +142,18 @@ def _listed(value: object) -> list[Any]:
     return cast("list[Any]", value)[:MOST_EDITS] if isinstance(value, list) else []
 
 
-def numbers_in(text: str, known: list[str]) -> list[str]:
-    """The numbers of lines that `text` names, each once; of a range all of `known` between its ends."""
-    places = {number: place for place, number in enumerate(known)}
+def numbers_in(text: str, known: Sequence[str]) -> list[str]:
+    """The numbers of lines that `text` names, each once; of a range all of `known` from its first to its last number,
+    whether these two are known or not.
+    """
+    places = {_place(number): number for number in known}
     found: dict[str, None] = {}
     for first, last in _NUMBERS.findall(text):
-        if first in places and (not last or last in places):
-            found.update(dict.fromkeys(known[places[first] : places[last or first] + 1]))
+        begin, end = _place(first), _place(last or first)
+        found.update(dict.fromkeys(number for place, number in places.items() if begin <= place <= end))
     return list(found)
+
+
+def _place(number: str) -> tuple[int, int]:
+    seq, _, line = number.partition(".")
+    return int(seq), int(line or 1)

@@ -13,7 +13,7 @@ from reactor_memory.features.facts.evidence import verify_facts
 from reactor_memory.features.facts.summarizers.editing import EditingSummarizer
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
-from reactor_memory.features.facts.summarizers.line_edits import numbers_in, parse_edits
+from reactor_memory.features.facts.summarizers.line_edits import LineEdits, numbers_in, parse_edits
 from reactor_memory.features.facts.summarizers.numbered_lines import NumberedLine, asked_about, numbered_lines
 from reactor_memory.features.facts.working_state import items_of
 from reactor_memory.models import Message, ToolCall
@@ -228,12 +228,42 @@ def test_numbers_of_lines_are_read_with_ranges() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("3-9", ["7", "7.2"]),
+        ("1-7", ["2", "7"]),
+        ("7.2-99", ["7.2", "12"]),
+        ("0 – 99", ["2", "7", "7.2", "12"]),
+        ("9-3", []),
+    ],
+)
+def test_range_holds_the_lines_between_its_ends(text: str, found: list[str]) -> None:
+    assert numbers_in(text, ["2", "7", "7.2", "12"]) == found
+
+
+@pytest.mark.parametrize(
     "text", ['{"drop": [1, 2]}', '```json\n{"drop": "1 2", "state": "none"}\n```', 'So: {"drop": "1 2", "add": [3]}']
 )
 def test_malformed_parts_leave_the_others_standing(text: str) -> None:
     edits = parse_edits(text)
     assert edits is not None
     assert numbers_in(edits.drop, ["1", "2"]) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '"merge": [{"lines": "3 4", "text": "12, 3: a: ',
+        '"add": ["some wor',
+        '"narrative": "They, and',
+        '"keep": "3',
+        '"sta',
+    ],
+)
+def test_fields_before_the_one_that_is_cut_off_count(rest: str) -> None:
+    edits = parse_edits(f'{{"drop": "1 2", {rest}')
+    assert edits is not None
+    assert edits == LineEdits(drop="1 2")
 
 
 def test_answer_of_facts_states_no_edits() -> None:
