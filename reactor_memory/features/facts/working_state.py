@@ -22,7 +22,7 @@ Ending: TypeAlias = Literal["done", "obsolete", "replaced", "wrong"]
 CONCLUDED: frozenset[Kind] = frozenset({"decision", "rejected", "error", "open"})
 """That it is one of these says more than its words."""
 
-IN_MIND: frozenset[Kind] = CONCLUDED | {"goal", "constraint"}
+IN_MIND: frozenset[Kind] = frozenset({*CONCLUDED, "goal", "constraint"})
 """What has to be kept in mind. The other kinds tell what was done and noted, as records do."""
 
 ANCHOR = "working state"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -30,14 +30,11 @@ from reactor_memory.features.facts.summarizers.numbered_lines import (
     written,
 )
 from reactor_memory.features.facts.summarizers.prompt import EDIT_VERSION, build_edit_request
-from reactor_memory.features.facts.summarizers.supplemented import left_out
+from reactor_memory.features.facts.summarizers.supplemented import BesideReader, left_out
 from reactor_memory.features.facts.verification.claim_words import language_for
 from reactor_memory.features.facts.working_state import StateItem, items_of
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Fact, Known, Usage
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import Condenser, Summarizer
 
 MOST_TOLD = 4_000
 """Characters of a conversation by which its language is told."""
@@ -51,25 +48,13 @@ class _Answer(NamedTuple):
     usage: Usage
 
 
-class EditingSummarizer:
-    """Asks `model` about the records that `reader` finds. `reader` must quote and cost nothing.
+class EditingSummarizer(BesideReader[LanguageModelSummarizer]):
+    """Asks the model about the records that the reader finds, which must quote.
 
     What was answered counts: where one of several questions fails, the records of its messages stay as they are. An
     answer in the form of facts counts, too, and then everything that the reader found and no such fact says. Raises
     `SummarizationError` if no question was answered.
     """
-
-    def __init__(self, model: LanguageModelSummarizer, reader: Summarizer) -> None:
-        self._model = model
-        self._reader = reader
-
-    @property
-    def condenser(self) -> Condenser | None:
-        return self._model.condenser
-
-    @property
-    def name(self) -> str:
-        return self._model.name
 
     @property
     def prompt_version(self) -> str:
@@ -100,10 +85,6 @@ class EditingSummarizer:
             narrative=self._model.clipped(joined.narrative),
             usage=total_of([*(Extraction(usage=each.usage) for each in answers), Extraction(usage=lost)]),
         )
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
-        await self._reader.aclose()
 
     def _portions(self, lines: Sequence[NumberedLine], state: Sequence[StateItem]) -> list[list[NumberedLine]]:
         bare = build_edit_request((), state, max_narrative_tokens=self._model.max_narrative_tokens)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from reactor_memory.core.ports import Condenser, Summarizer
 
 
-class SupplementedSummarizer:
-    """What `model` finds, and of what `reader` finds in the same messages everything that no statement of the model
-    covers. `reader` must cost nothing. It fails as `model` does.
-    """
+M = TypeVar("M", bound="Summarizer")
 
-    def __init__(self, model: Summarizer, reader: Summarizer) -> None:
+
+class BesideReader(Generic[M]):
+    """A model, and a reader of the same messages, which must cost nothing."""
+
+    def __init__(self, model: M, reader: Summarizer) -> None:
         self._model = model
         self._reader = reader
 
@@ -39,6 +40,16 @@ class SupplementedSummarizer:
     def prompt_version(self) -> str:
         return self._model.prompt_version
 
+    async def aclose(self) -> None:
+        await self._model.aclose()
+        await self._reader.aclose()
+
+
+class SupplementedSummarizer(BesideReader["Summarizer"]):
+    """What the model finds, and of what the reader finds in the same messages everything that no statement of the model
+    covers. It fails as the model does.
+    """
+
     async def summarize(self, messages: Sequence[Message], *, known: Known = NOTHING_KNOWN) -> Extraction:
         answer = await self._model.summarize(messages, known=known)
         found = await self._reader.summarize(messages)
@@ -49,10 +60,6 @@ class SupplementedSummarizer:
             narrative=answer.narrative or found.narrative,
             headline=answer.headline or found.headline,
         )
-
-    async def aclose(self) -> None:
-        await self._model.aclose()
-        await self._reader.aclose()
 
 
 def left_out(found: Iterable[Fact], given: Iterable[Fact], messages: Sequence[Message], known: Known) -> Iterator[Fact]:
