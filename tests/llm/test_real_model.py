@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -20,21 +22,34 @@ import anyio
 import pytest
 
 from reactor_memory import Memory, Message, open_memory
+from reactor_memory.core.context.context import Context
+from reactor_memory.errors import SummarizationError
 from reactor_memory.evaluation.generator import generate_sessions
 from reactor_memory.evaluation.scores import Scores, ScoreSheet, look_for
 from reactor_memory.evaluation.sessions import LabelledSession, without_tools
 from reactor_memory.evaluation.units import units_of
 from reactor_memory.features.facts.evidence import evidence_text
+from reactor_memory.features.facts.summarizers.answer import parse_answer
+from reactor_memory.features.facts.summarizers.edited_records import is_ruling
+from reactor_memory.features.facts.summarizers.line_edits import LineEdits, numbers_in, parse_edits
 from reactor_memory.features.search.models import MessageSearch
+from reactor_memory.models.ledger import Fact
+from reactor_memory.providers.openai_client import OpenAIClient
+from reactor_memory.providers.questions import Reply, Request
 from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
-SESSIONS = 3
+SESSIONS = 2
 LENGTH = 50
 BUDGET = 1_000
+DATA = "iVBORw0KGgoAAAANSUhEUgAA" * 40
 SLACK = 0.02
 """A model may cost so much of what survives without one."""
+
+WORD = re.compile(r"\w+(?:[-.:]\w+)*")
+OWN = re.compile(r" \(derived, [\d-]+\)|^\d+ \w+(?: \d{4})?:$| \(\d+ \w+(?: \d{4})?\)")
+HEADINGS = {"working state:"}
 
 
 def short(session: LabelledSession) -> LabelledSession:
@@ -47,6 +62,13 @@ def sessions() -> list[LabelledSession]:
     return [short(without_tools(session)) for session in generate_sessions(SESSIONS, seed=11)]
 
 
+def with_data(session: LabelledSession) -> LabelledSession:
+    """The session; near its end somebody pastes an image."""
+    pasted = Message.user(f"This is the photo of the parcel: data:image/png;base64,{DATA}")
+    messages = (*session.messages[: LENGTH - 2], pasted, Message.assistant("I see."))
+    return LabelledSession(name=session.name, messages=messages)
+
+
 def settings(file: Path, model_url: str, *, model: Mapping[str, Any] | None = None, **summary: Any) -> Settings:
     asked = {
         "model": "smollm2",
@@ -54,14 +76,14 @@ def settings(file: Path, model_url: str, *, model: Mapping[str, Any] | None = No
         "allow_http": True,
         "max_output_tokens": 300,
         "max_input_tokens": 3_000,
-        "timeout_seconds": 120,
+        "timeout_seconds": 600,
         **(model or {}),
     }
     return Settings(
         store={"url": f"sqlite:///{file}"},
         models={"openai": asked},
         summary={"provider": "openai", **summary},
-        background={"backoff_seconds": 0.01, "max_backoff_seconds": 0.1, "lease_seconds": 300},
+        background={"backoff_seconds": 0.01, "max_backoff_seconds": 0.1, "lease_seconds": 900},
     )
 
 
@@ -82,19 +104,21 @@ async def until_read(memory: Memory, session: LabelledSession) -> None:
 
 
 @asynccontextmanager
-async def read_by_model(file: Path, model_url: str, **summary: Any) -> AsyncGenerator[Memory]:
+async def read_by_model(
+    file: Path, model_url: str, read: Sequence[LabelledSession], **summary: Any
+) -> AsyncGenerator[Memory]:
     """A memory in which the sessions are read."""
     async with open_memory(settings(file, model_url, **summary)) as memory:
-        for session in sessions():
+        for session in read:
             await write(memory, session)
             await until_read(memory, session)
         yield memory
 
 
-async def survival(memory: Memory) -> Scores:
+async def survival(memory: Memory, read: Sequence[LabelledSession]) -> Scores:
     """What is left of the details in a context that a model of 1,000 tokens gets."""
     sheet = ScoreSheet()
-    for session in sessions():
+    for session in read:
         context = await memory.load_history(session.name, budget=BUDGET, query="")
         for probe in session.probes:
             sheet.add(look_for(probe, list(units_of(context))))
@@ -105,31 +129,97 @@ def shown_lines(lines: Sequence[str]) -> Iterator[str]:
     return (line for line in lines if line and not line.startswith(("Conversation", "(")))
 
 
-async def test_what_a_model_invents_is_hidden_its_gaps_are_filled(
-    model_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Request, str]]:
+    """The questions that the model answers, with its answers."""
+    found: list[tuple[Request, str]] = []
+    ask = OpenAIClient.ask
+
+    async def recorded(self: OpenAIClient, request: Request) -> Reply:
+        reply = await ask(self, request)
+        found.append((request, reply.text))
+        return reply
+
+    monkeypatch.setattr(OpenAIClient, "ask", recorded)
+    return found
+
+
+def block_of(context: Context) -> str:
+    return "\n".join(message.content for message in context.messages if message.role == "system")
+
+
+def unsaid_details(block: str, messages: Sequence[Message]) -> list[str]:
+    """The numbers and names of a block that stand in no message; without its heads, days and ranges of messages."""
+    said = {word.casefold() for message in messages for word in WORD.findall(message.content)}
+    lines = [OWN.sub("", line) for line in block.splitlines()[2:] if line not in HEADINGS]
+    words = [word for line in lines for word in WORD.findall(line) if any(c.isdigit() or c.isupper() for c in word)]
+    return [word for word in words if word.casefold() not in said]
+
+
+async def test_lines_after_edits_hold_nothing_that_nobody_said(
+    model_url: str, tmp_path: Path, replies: list[tuple[Request, str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    claims: Counter[str] = Counter()
-    async with read_by_model(tmp_path / "model.db", model_url) as memory:
-        for session in sessions():
-            said = dict(enumerate(session.messages, 1))
-            for traced in await memory.facts.trace(session.name, everything=True):
-                stands = traced.fact.value in evidence_text(said[traced.fact.source_seq])
-                assert stands or not traced.fact.verified
-                in_any = any(traced.fact.value in message.content for message in session.messages)
-                reason = "verified" if stands else "says another message" if in_any else "is in no message"
-                claims[reason] += not traced.fact.salience
-                if not traced.fact.verified:
-                    context = await memory.load_history(session.name, budget=BUDGET, query="")
-                    block = "\n".join(message.content for message in context.messages if message.role == "system")
-                    assert in_any or traced.fact.value not in block
-        with_model = await survival(memory)
-        claims["segments"] = sum([len(await memory.facts.segments(session.name)) for session in sessions()])
-    async with read_by_model(tmp_path / "extractive.db", model_url, provider="extractive") as memory:
-        without = await survival(memory)
+    session = with_data(sessions()[0])
+    async with read_by_model(tmp_path / "model.db", model_url, [session]) as memory:
+        segments = await memory.facts.segments(session.name)
+        facts = await memory.facts.list(session.name)
+        block = block_of(await memory.load_history(session.name, budget=BUDGET, query=""))
+    async with read_by_model(tmp_path / "extractive.db", model_url, [session], provider="extractive") as memory:
+        found = await memory.facts.list(session.name)
+    edits = [(request, parse_edits(text)) for request, text in replies]
     with capsys.disabled():
-        print(f"\nclaims of the model: {dict(claims)}; attributable {with_model.attributable} / {without.attributable}")
-    assert claims["segments"] >= SESSIONS * 3
-    assert sum(claims.values()) > claims["segments"], "the model claimed nothing: this shows nothing"
+        read_by = dict(Counter(segment.summarizer for segment in segments))
+        items = sum(len(each.state) for _, each in edits if each)
+        print(f"\n{len(edits)} answers, {sum(each is not None for _, each in edits)} of use, {items} items; {read_by}")
+    assert any(each is not None for _, each in edits), "no answer was of use: this shows nothing"
+    assert all(DATA not in request.document for request, _ in replies)
+    assert segments[-1].end_seq >= LENGTH - 10
+    assert unsaid_details(block, session.messages) == []
+    left = {fact.value for fact in found} - {fact.value for fact in facts}
+    edited = {seq for request, each in edits if each for seq in edited_seqs(request, each)}
+    assert left <= {fact.value for fact in found if fact.source_seq in edited}
+    assert not left & {fact.value for fact in found if fact.said_by == "user" and is_ruling(fact.value)}
+
+
+def edited_seqs(request: Request, edits: LineEdits) -> set[int]:
+    """The messages whose lines the model dropped, merged or replaced."""
+    known = [line.split(" ")[0] for line in json.loads(request.document)["lines"]]
+    named = " ".join([edits.drop, *(each.lines for each in edits.merge), *(each.old for each in edits.replace)])
+    numbers = {int(number.split(".")[0]) for number in numbers_in(named, known)}
+    said = dict(line.split(" ", 1) for line in json.loads(request.document)["lines"])
+    dropped = {text for number, text in said.items() if int(number.split(".")[0]) in numbers}
+    return numbers | {int(number.split(".")[0]) for number, text in said.items() if text in dropped}
+
+
+def claims_in(text: str) -> tuple[Fact, ...]:
+    """The facts of an answer; none of one that has another form."""
+    try:
+        return parse_answer(text).facts
+    except SummarizationError:
+        return ()
+
+
+async def test_what_a_model_invents_is_hidden_its_gaps_are_filled(
+    model_url: str, tmp_path: Path, replies: list[tuple[Request, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = sessions()[0]
+    async with read_by_model(tmp_path / "model.db", model_url, [session], mode="full") as memory:
+        said = dict(enumerate(session.messages, 1))
+        context = await memory.load_history(session.name, budget=BUDGET, query="")
+        stored = [traced.fact for traced in await memory.facts.trace(session.name, everything=True)]
+        with_model = await survival(memory, [session])
+    async with read_by_model(tmp_path / "extractive.db", model_url, [session], provider="extractive") as memory:
+        without = await survival(memory, [session])
+    claims = [fact for _, text in replies for fact in claims_in(text)]
+    said_by_none = {fact.value for fact in claims if not any(fact.value in each.content for each in session.messages)}
+    with capsys.disabled():
+        print(f"\n{len(claims)} claims, {len(said_by_none)} values in no message, {len(stored)} facts stored;")
+        print(f"attributable {with_model.attributable}, offline {without.attributable}")
+    assert claims, "the model claimed nothing: this shows nothing"
+    assert not said_by_none & {fact.value for fact in stored if fact.verified}
+    assert all(fact.value in evidence_text(said[fact.source_seq]) for fact in stored if fact.verified)
+    assert [value for value in said_by_none if value in block_of(context)] == []
+    assert unsaid_details(block_of(context), session.messages) == []
     assert with_model.attributable is not None
     assert without.attributable is not None
     assert with_model.attributable >= without.attributable - SLACK
