@@ -282,6 +282,7 @@ def test_a_model_answers_in_the_terminal(model_url: str, tmp_path: Path) -> None
         "REACTOR_MEMORY_MODELS__OPENAI__MODEL": "smollm2",
         "REACTOR_MEMORY_MODELS__OPENAI__BASE_URL": model_url,
         "REACTOR_MEMORY_MODELS__OPENAI__ALLOW_HTTP": "true",
+        "REACTOR_MEMORY_MODELS__OPENAI__TIMEOUT_SECONDS": "600",
     }
     talk = "My order number is 48213.\nWhat is my order number?\n"
     ran = subprocess.run(command, input=talk, text=True, capture_output=True, env={**os.environ, **asked}, check=False)
