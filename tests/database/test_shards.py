@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.postgres]
 @pytest.fixture
 async def store(postgres_dsn: str) -> AsyncIterator[SqlStore]:
     """With three sessions from before its tables were distributed."""
-    await anyio.to_thread.run_sync(make_cluster, postgres_dsn)
+    await make_cluster(postgres_dsn)
     store = postgres_store(postgres_dsn, pool_size=4)
     await store.open()
     for number in range(3):

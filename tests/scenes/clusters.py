@@ -7,7 +7,10 @@ refuses, and what its nodes tell each other, is not shown by this.
 
 from __future__ import annotations
 
-from tests.scenes.postgres_server import execute
+import asyncpg
+
+from reactor_memory.core.log.placement import distribute
+from tests.scenes.stores import postgres_store
 
 PARTITIONS = 16
 
@@ -60,6 +63,27 @@ END $$
 """
 
 
-def make_cluster(dsn: str) -> None:
+async def make_cluster(dsn: str) -> None:
     """In a database of a superuser."""
-    execute(dsn, *_CATALOGUE.split(";"), _REFERENCE, _DISTRIBUTED)
+    connection = await asyncpg.connect(dsn)
+    try:
+        for statement in (*_CATALOGUE.split(";"), _REFERENCE, _DISTRIBUTED):
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def distribute_tables(dsn: str) -> None:
+    """By the command of the store."""
+    store = postgres_store(dsn)
+    await store.open()
+    try:
+        await distribute(store.database)
+    finally:
+        await store.close()
+
+
+async def make_distributed(dsn: str) -> None:
+    """A migrated database."""
+    await make_cluster(dsn)
+    await distribute_tables(dsn)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.scenes.clusters import make_distributed
 from tests.scenes.postgres_server import PostgresServer, running_server
 
 
@@ -17,6 +18,20 @@ def postgres_server() -> Iterator[PostgresServer]:
 def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of a migrated, empty database for this test alone."""
     with postgres_server.database(migrated=True) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def sharded_server(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
+    server = PostgresServer(postgres_server.admin_dsn, make_distributed)
+    yield server
+    server.drop_all()
+
+
+@pytest.fixture
+def sharded_postgres_dsn(sharded_server: PostgresServer) -> Iterator[str]:
+    """As `postgres_dsn`, with tables that are distributed over hash partitions."""
+    with sharded_server.database(migrated=True) as dsn:
         yield dsn
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
@@ -23,7 +24,8 @@ WHERE relation.relnamespace = 'public'::regnamespace OR relation.relname = 'pg_d
 """
 _TABLES = f"""
 SELECT relname FROM pg_class
-WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> '{REVISION_TABLE}' ORDER BY relname
+WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
+  AND relname <> '{REVISION_TABLE}' ORDER BY relname
 """
 _EMPTYING = {
     "application_name": "tests",
@@ -36,11 +38,12 @@ class PostgresServer:
     """Lends databases: empty ones, and migrated ones, which are copies of a template that is migrated once.
 
     A migrated one that comes back with its schema is emptied and lent again, through a connection that stays open: a
-    thirtieth of the processor time of a copy.
+    thirtieth of the processor time of a copy. `prepare`: what is done to the template when it is migrated.
     """
 
-    def __init__(self, admin_dsn: str) -> None:
-        self._admin_dsn = admin_dsn
+    def __init__(self, admin_dsn: str, prepare: Callable[[str], Coroutine[Any, Any, None]] | None = None) -> None:
+        self.admin_dsn = admin_dsn
+        self._prepare = prepare
         self._prefix = f"test_{uuid4().hex[:12]}"
         self._numbers = count()
         self._template: str | None = None
@@ -66,7 +69,7 @@ class PostgresServer:
         name = f"{self._prefix}_{next(self._numbers)}"
         # Copying files is twice as fast as writing them through the log of the server.
         source = f" TEMPLATE {self._migrated_template()} STRATEGY = file_copy" if migrated else ""
-        execute(self._admin_dsn, f"CREATE DATABASE {name}{source}")
+        execute(self.admin_dsn, f"CREATE DATABASE {name}{source}")
         return name
 
     async def _emptied(self, name: str) -> bool:
@@ -99,7 +102,7 @@ class PostgresServer:
         return True
 
     def _drop(self, name: str) -> None:
-        execute(self._admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
+        execute(self.admin_dsn, f"DROP DATABASE {name} WITH (FORCE)")
 
     @contextmanager
     def ordinary_role(self, dsn: str) -> Iterator[str]:
@@ -119,12 +122,16 @@ class PostgresServer:
     def _migrated_template(self) -> str:
         if self._template is None:
             self._template = f"{self._prefix}_template"
-            execute(self._admin_dsn, f"CREATE DATABASE {self._template}")
-            self._schema, self._tables = asyncio.run(_migrated(self._dsn(self._template)))
+            execute(self.admin_dsn, f"CREATE DATABASE {self._template}")
+            dsn = self._dsn(self._template)
+            asyncio.run(_migrate(dsn))
+            if self._prepare is not None:
+                asyncio.run(self._prepare(dsn))
+            self._schema, self._tables = asyncio.run(_schema_of(dsn))
         return self._template
 
     def _dsn(self, name: str) -> str:
-        return urlunsplit(urlsplit(self._admin_dsn)._replace(path=f"/{name}"))
+        return urlunsplit(urlsplit(self.admin_dsn)._replace(path=f"/{name}"))
 
     def drop_all(self) -> None:
         for connection in self._emptying.values():
@@ -148,11 +155,14 @@ async def _execute(dsn: str, statements: tuple[str, ...]) -> None:
         await connection.close()
 
 
-async def _migrated(dsn: str) -> tuple[str, list[str]]:
-    """Identifies the schema, and names its tables."""
+async def _migrate(dsn: str) -> None:
     store = postgres_store(dsn, auto_migrate=True)
     await store.open()
     await store.close()
+
+
+async def _schema_of(dsn: str) -> tuple[str, list[str]]:
+    """Identifies the schema, and names its tables."""
     connection = await asyncpg.connect(dsn)
     try:
         return await connection.fetchval(_SCHEMA), [row["relname"] for row in await connection.fetch(_TABLES)]

@@ -539,16 +539,16 @@ SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, 
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
        pin.place, pin.seq, pin.role, pin.text, pin.details, pin.token_count, pin.tokenizer, pin.created_at,
        (SELECT first.role FROM messages AS first
-        WHERE first.group_id = own.group_id AND first.conversation_id = own.group_id AND first.seq = 1) AS first_role,
+        WHERE first.group_id = :group_id AND first.conversation_id = :group_id AND first.seq = 1) AS first_role,
        EXISTS (SELECT 1 FROM messages AS later
 
 -- part: session_after_standing
-               WHERE later.group_id = own.group_id AND later.role = 'system' AND later.seq > 1) AS has_standing
+               WHERE later.group_id = :group_id AND later.role = 'system' AND later.seq > 1) AS has_standing
 FROM conversations AS own
 LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id
      AND pin.kind = 'pin' AND NOT EXISTS (
     SELECT 1 FROM messages AS pinned
-    WHERE pinned.group_id = pin.group_id AND pinned.conversation_id = pin.conversation_id AND pinned.seq = pin.seq
+    WHERE pinned.group_id = :group_id AND pinned.conversation_id = pin.conversation_id AND pinned.seq = pin.seq
       AND pinned.state = 'cleared')
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 ORDER BY pin.place

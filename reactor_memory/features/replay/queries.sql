@@ -4,7 +4,7 @@
 -- How long a living session is, and the last ordinal of the records of loads at its end.
 SELECT own.last_seq, (
     SELECT MAX(record.ordinal) FROM load_records AS record
-    WHERE record.group_id = own.group_id AND record.conversation_id = own.conversation_id AND record.seq = own.last_seq
+    WHERE record.group_id = :group_id AND record.conversation_id = :conversation_id AND record.seq = own.last_seq
 )
 FROM conversations AS own
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
