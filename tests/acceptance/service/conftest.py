@@ -1,5 +1,5 @@
 """One service for all tests of a module; everybody in it begins what they need. It stands on SQLite, and in slow runs
-on PostgreSQL behind row-level security.
+on PostgreSQL behind row-level security, with plain and with distributed tables.
 """
 
 from __future__ import annotations
@@ -27,13 +27,23 @@ def fenced_url(postgres_server: PostgresServer) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def sharded_url(sharded_server: PostgresServer) -> Iterator[str]:
+    """As `fenced_url`, with tables that are distributed over hash partitions."""
+    with sharded_server.database(migrated=True) as dsn, sharded_server.ordinary_role(dsn) as url:
+        yield url
+
+
+SLOW = [pytest.mark.slow, pytest.mark.postgres]
+
+
 @pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("postgres", marks=[pytest.mark.slow, pytest.mark.postgres])]
+    scope="module", params=["sqlite", pytest.param("postgres", marks=SLOW), pytest.param("shards", marks=SLOW)]
 )
 def service_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path_factory.mktemp('service')}/log.db"
-    return request.getfixturevalue("fenced_url")
+    return request.getfixturevalue("fenced_url" if request.param == "postgres" else "sharded_url")
 
 
 @pytest.fixture(scope="module")
