@@ -111,6 +111,11 @@ def short_label(key: str) -> str:
     return next(iter(_candidates(key)), key)
 
 
+def is_switch(value: str) -> bool:
+    """Whether a value says nothing without its whole key."""
+    return _SWITCH.fullmatch(value) is not None
+
+
 @memo(maxsize=8192)
 def shape_of(value: str) -> Shape:
     """What a value looks like; a word of up to three letters passes for a flag."""
@@ -172,7 +177,7 @@ def _naming_rank(part: Part, called: set[str]) -> int:
 
 def _label(part: Part, place: int, keys: Sequence[Sequence[str]]) -> str:
     """The first candidate that could not be the label of another part."""
-    if _SWITCH.fullmatch(part.value):
+    if is_switch(part.value):
         return part.key.removeprefix("has_").removeprefix("is_")
     if set(part.value.casefold().split()) <= set(keys[place]):
         return part.key  # one of the choices that the key names: ``hot_or_iced=Iced``

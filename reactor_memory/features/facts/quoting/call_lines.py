@@ -6,13 +6,14 @@ begins with a blank (`more`), so that a small memory has the calls and a large o
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from reactor_memory.features.facts.labels import Part, labels, shape_of, short_label
+from reactor_memory.features.facts.labels import Part, is_switch, labels, shape_of, short_label
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
-from reactor_memory.features.facts.quoting.call_links import NAMING, other_than_asked
+from reactor_memory.features.facts.quoting.call_links import NAMING, REFERENCE, other_than_asked
 from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, without_signs
 from reactor_memory.features.facts.quoting.record_keys import MODEL, is_cut, whole_key
@@ -21,18 +22,29 @@ from reactor_memory.text.borders import cut, cut_at_word
 from reactor_memory.text.caches import memo
 
 LONGEST = 400
-BRIEF = 60
-"""A value of a later call about a thing is no longer."""
+BRIEF, BRIEFER = 60, 32
+"""A value of a later call about a thing is no longer, and one that says a single new word of it."""
 
-LEAST_ROWS = 3
+LEAST_ROWS, LEAST_LONG_ROWS, LONG_ROW = 3, 2, 3
+"""Calls of a tool that are worth a table, and how many of so many arguments are."""
+
+LEAST_COMMON = 3
+"""Rows that have a value or phrase in common which stands in the title."""
+
+SEVERAL = 3
+"""What results of so many tools say alike says nothing of a call."""
+
+LEAST_TEXT = 12
+"""Characters of a field that may be a phrase."""
+
 MOST_FIELDS = 4
 """Fields of a result that a line tells; those with digits first."""
 
 MOST_MADE = 2
 """Ids in a result that stand with the call. A result of so few fields stands with it as a whole."""
 
-OFTEN = 5
-"""A line that results of one tool have so often, but for its numbers, says nothing where there are others."""
+OFTEN = 4
+"""A line that results have so often, but for its numbers, says nothing where there are others."""
 
 MOSTLY, NEARLY_ALL = 2 / 3, 0.9
 """The later call that so many rows have, and the values that so many have in common, stand in the title of their table;
@@ -43,12 +55,14 @@ COLUMN_SHARE = 0.5
 """An argument of so many rows is a column."""
 
 SEPARATOR, RESULT, THEN = "; ", " -> ", " then "
-ROW, NOTHING = "+ ", "-"
+ROW, NOTHING, LEFT_OPEN = "+ ", "-", "…"
 SHORT_NUMBER = 5
 ID_WORDS = frozenset({"id", "key", "code"})
 LEFT_OUT = "[left out]"
 CUT_MARK = " …"
 
+_WORD = re.compile(r"\w+")
+_PIECE = re.compile(r"[^\s\"'()\[\],;:]+")
 _GRANTED = frozenset({"true", "success", "ok", "succeeded", "successful", "200"})
 
 
@@ -93,7 +107,7 @@ class _Row(NamedTuple):
 
 def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
     """One line a call. Those of a table come without a place in the log, in its order."""
-    dull, used = _dull_lines(calls), _used(calls)
+    dull, used = _dull_replies(calls), _used(calls)
     tools: dict[str, list[_Row]] = {}
     for row in (_row(each, dull, used) for each in calls):
         if _says_something(row):
@@ -104,7 +118,7 @@ def call_lines(calls: Sequence[Linked[Made]]) -> Iterator[CallLine]:
             not row.call.record.failed and len(row.given) > 0 and (ending in row.after or not ending) for row in rows
         ]
         done = [row for row, fits in zip(rows, is_row, strict=True) if fits]
-        is_table = len(done) >= LEAST_ROWS
+        is_table = len(done) >= (LEAST_ROWS if min(len(row.given) for row in rows) < LONG_ROW else LEAST_LONG_ROWS)
         if is_table:
             yield from _table(tool, done, ending)
         yield from (_alone(row) for row, fits in zip(rows, is_row, strict=True) if not (is_table and fits))
@@ -124,16 +138,22 @@ def _used(calls: Sequence[Linked[Made]]) -> frozenset[str]:
 
 def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row:
     made = call.record
-    fields = [fact for fact in made.fields if fact not in call.unchanged and fact.value.casefold() not in _GRANTED]
+    changed = {*(change.fact for change in call.changes), *other_than_asked(made)}
+    fields = [fact for fact in _once(made.fields) if fact not in call.unchanged]
+    fields = [fact for fact in fields if fact in changed or _tells(fact, made, dull)]
     if made.role == "read" and not made.failed:
         fields = [fact for fact in fields if not _is_id(fact) or fact.value in used]
-    changed = {*(change.fact for change in call.changes), *other_than_asked(made)}
     ids = [fact for fact in fields if fact in changed or _is_id(fact)]
-    first = ids[:MOST_MADE] if made.role == "act" and not made.failed and len(fields) > MOST_MADE else _telling(fields)
+    first = (
+        ids[:MOST_MADE]
+        if made.role == "act" and not made.failed and len(fields) > MOST_MADE
+        else _telling(fields, call.told)
+    )
     if made.role == "act" and any(fact.value in used for fact in first):
         first = [fact for fact in first if fact in changed or fact.value in used or not _is_id(fact)]
-    rest = [fact for fact in _telling(fields) if fact not in first and not _is_outdated(fact, call.after)]
-    lines = [fact for fact in made.lines if _shape(made, fact) not in dull] or made.lines[:1]
+    telling = _telling(fields, call.told)
+    rest = [fact for fact in telling if fact not in first and not _is_outdated(fact, call.after)]
+    lines = _telling_lines(made, dull)
     return _Row(
         call,
         _given(call),
@@ -141,7 +161,7 @@ def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row
         [_part(call, fact) for fact in rest],
         tuple(rest),
         _said(call, lines),
-        [_shortly(each, made) for each in call.after],
+        [_shortly(each, made, dull) for each in call.after],
     )
 
 
@@ -189,11 +209,11 @@ def _item(fact: Fact) -> str:
     return ".".join(parts[:-1]) if len(parts) > 3 and parts[-2].isdigit() else ""
 
 
-def _telling(fields: Sequence[Fact]) -> Sequence[Fact]:
-    """The fields that say most: those with a digit, then the first ones, in their order. Of one in a list, what names
-    its place says of what it is.
+def _telling(fields: Sequence[Fact], told: Container[Fact]) -> Sequence[Fact]:
+    """The fields that say most: those that were told, then those with a digit, in their order. Of one in
+    a list, what names its place says of what it is.
     """
-    best = sorted(fields, key=lambda fact: not any(map(str.isdigit, fact.value)))[:MOST_FIELDS]
+    best = sorted(fields, key=lambda fact: (fact not in told, not any(map(str.isdigit, fact.value))))[:MOST_FIELDS]
     items = {_item(fact) for fact in best} - {""}
     return [fact for fact in fields if fact in best or (_is_name(fact) and _item(fact) in items)]
 
@@ -240,27 +260,32 @@ def _said(call: Linked[Made], lines: Sequence[Fact]) -> str:
     return SEPARATOR.join(f'"{plain_quotation(fact.value)}{CUT_MARK * is_cut(fact)}"' for fact in lines)
 
 
-def _shortly(made: Made, maker: Made) -> str:
+def _shortly(made: Made, maker: Made, dull: frozenset[str]) -> str:
     """A later call about a thing, without what names the thing."""
     known = {fact.value for fact in maker.facts} | {made.tool, LEFT_OUT}
-    told = [fact for fact in (*made.fields, *made.lines) if fact.value.casefold() not in _GRANTED]
+    told = [fact for fact in (*made.fields, *made.lines[:1]) if _tells(fact, made, dull)]
     given = _given(Linked(made._replace(given=tuple(fact for fact in made.given if fact.value not in known)), 1.0))
-    replies = [_part(Linked(made, 1.0), fact) for fact in told if fact.value not in known]
+    words = frozenset[str]().union(*map(_words, known))
+    replies = [
+        _brief(_part(Linked(made, 1.0), fact), BRIEF if len(_words(fact.value) - words) > 1 else BRIEFER)
+        for fact in told
+        if not _words(fact.value) <= words
+    ]
     parts = [*given, *replies][:MOST_FIELDS]
     names = _short([*map(label_of, maker.facts), *(part.key for part in parts)])
-    values = SEPARATOR.join(_labelled(_brief(part), names[part.key]) for part in parts)
+    values = SEPARATOR.join(_labelled(_brief(part, BRIEF), names[part.key]) for part in parts)
     return f"{plain_title(made.tool)}{made.mark}{': ' * bool(values)}{values}"
 
 
-def _brief(part: Part) -> Part:
-    return part if len(part.value) <= BRIEF else part._replace(value=f"{cut_at_word(part.value, BRIEF)}{CUT_MARK}")
+def _brief(part: Part, most: int) -> Part:
+    return part if len(part.value) <= most else part._replace(value=f"{cut_at_word(part.value, most)}{CUT_MARK}")
 
 
 def _common_ending(rows: Sequence[_Row]) -> str:
     """The later call that most things of a tool had, and that says nothing beside its name."""
     endings = Counter(ending for row in rows for ending in set(row.after))
     ending, times = endings.most_common(1)[0] if endings else ("", 0)
-    return ending if times >= LEAST_ROWS and times >= MOSTLY * len(rows) else ""
+    return ending if times >= LEAST_COMMON and times >= MOSTLY * len(rows) else ""
 
 
 def _alone(row: _Row) -> CallLine:
@@ -313,15 +338,37 @@ def _table(tool: str, rows: Sequence[_Row], ending: str) -> Iterator[CallLine]:
     made = _columns([row.made for row in rows], 1.0)
     common = _common([row.given for row in rows], given)
     names = _short([part.key for row in rows for part in (*row.given, *row.made, *row.rest)])
+    same = _common([row.made for row in rows], made)
     heads = [f"{names[key]}={common[key]}" if key in common else names[key] for key in given]
-    replies = SEPARATOR.join(names[key] for key in made)
-    columns = f"{SEPARATOR.join(heads)}{RESULT * bool(replies)}{replies}{(THEN + ending) * bool(ending)}"
+    replies = SEPARATOR.join(f"{names[key]}={same[key]}" if key in same else names[key] for key in made)
+    phrase = _common_phrase(rows)
+    told = SEPARATOR.join(filter(None, (replies, LEFT_OPEN.join(phrase) if phrase else "")))
+    columns = f"{SEPARATOR.join(heads)}{RESULT * bool(told)}{told}{(THEN + ending) * bool(ending)}"
     title = unforged(_clamped(f"{plain_title(tool)} ({columns}):"))
     for row in rows:
         values = _cells(row.given, given, common, names)
         after = [each for each in row.after if each != ending]
         rest = [_labelled(part, names[part.key]) for part in row.rest]
-        yield _line(row, ROW + SEPARATOR.join(values), _cells(row.made, made, {}, names), rest, after, title)
+        if phrase and _phrase(row.said) == phrase:
+            row = row._replace(said=row.said[len(phrase[0]) : len(row.said) - len(phrase[1])])
+        yield _line(row, ROW + SEPARATOR.join(values), _cells(row.made, made, same, names), rest, after, title)
+
+
+def _common_phrase(rows: Sequence[_Row]) -> tuple[str, str] | None:
+    """What nearly all results say around the one word that tells them apart."""
+    phrases = Counter(_phrase(row.said) for row in rows)
+    phrase, times = phrases.most_common(1)[0]
+    return phrase if phrase and times >= LEAST_COMMON and times >= NEARLY_ALL * len(rows) else None
+
+
+@memo(maxsize=4096)
+def _phrase(said: str) -> tuple[str, str] | None:
+    """What stands before and behind the only number or reference of a result of several words."""
+    numbered = [place for place in _PIECE.finditer(said) if any(map(str.isdigit, place[0]))]
+    if len(numbered) != 1 or " " not in said:
+        return None
+    word = numbered[0][0].rstrip(".!?")
+    return said[: numbered[0].start()], said[numbered[0].start() + len(word) :]
 
 
 def _columns(rows: Sequence[Sequence[Part]], share: float) -> list[str]:
@@ -346,7 +393,7 @@ def _common(rows: Sequence[Sequence[Part]], columns: Sequence[str]) -> dict[str,
     for key in columns:
         values = Counter(part.value for row in rows for part in row if part.key == key and not part.is_resolved)
         value, times = values.most_common(1)[0]
-        if times >= LEAST_ROWS and times >= NEARLY_ALL * len(rows):
+        if times >= LEAST_COMMON and times >= NEARLY_ALL * len(rows):
             found[key] = value
     return found
 
@@ -370,25 +417,94 @@ def _cells(
 def _cell(key: str, value: str, name: str) -> str:
     """A value under its column. A bare number or flag says little without its label."""
     is_id = key.rpartition("_")[2] in ID_WORDS
-    is_bare = value != NOTHING and not is_id and len(value) <= SHORT_NUMBER and shape_of(value) in ("number", "flag")
+    is_bare = (
+        value != NOTHING
+        and not is_id
+        and len(value) <= SHORT_NUMBER
+        and (shape_of(value) == "number" or is_switch(value))
+    )
     return f"{name}={value}" if is_bare else value
 
 
-def _dull_lines(calls: Iterable[Linked[Made]]) -> frozenset[str]:
-    shapes: Counter[str] = Counter()
-    for call in calls:
-        shapes.update({_shape(call.record, fact): call.times for fact in call.record.lines})
-    return frozenset(shape for shape, times in shapes.items() if times >= OFTEN)
+def _once(fields: Sequence[Fact]) -> Iterable[Fact]:
+    """The fields without those that say the value of one before."""
+    return {fact.value: fact for fact in reversed(fields)}.values().__reversed__()
 
 
-def _shape(made: Made, line: Fact) -> str:
-    """A line of a result without its numbers, and what is written together with them."""
-    return made.tool + _without_numbers(line.value)
+def _tells(reply: Fact, made: Made, dull: frozenset[str]) -> bool:
+    """Whether a part of a result says more than that the call was granted, and more than its arguments. What was looked
+    up, and why a call failed, says that of its thing, however often it is said.
+    """
+    if reply.value.casefold() in _GRANTED or _is_repeated(reply.value, made.given):
+        return False
+    if reply not in made.lines and (made.failed or made.role == "read"):
+        return True
+    return _shape(reply, made) not in dull and f"{label_of(reply)}={reply.value}" not in dull
+
+
+def _telling_lines(made: Made, dull: frozenset[str]) -> Sequence[Fact]:
+    """The lines of a result that say more than those of other calls, and those that name what no other line does."""
+    told = [fact for fact in made.lines if _tells(fact, made, dull)]
+    known = {name for fact in (*told, *made.given) for name in REFERENCE.findall(fact.value)}
+    for fact in made.lines:
+        names = REFERENCE.findall(fact.value)
+        if not known.issuperset(names):
+            told.append(fact)
+            known.update(names)
+    return [fact for fact in made.lines if fact in told] or made.lines[:1]
+
+
+def _is_repeated(told: str, given: Sequence[Fact]) -> bool:
+    """Whether a text is an argument, or several words of it are those of whole arguments."""
+    if any(without_signs(fact.value) == without_signs(told) for fact in given):
+        return True
+    words = _words(told)
+    touched = [of_fact for fact in given if (of_fact := _words(fact.value)) & words]
+    return len(words) > 1 and bool(touched) and frozenset[str]().union(*touched) == words
+
+
+def _dull_replies(calls: Sequence[Linked[Made]]) -> frozenset[str]:
+    """What results say of each call alike: the shapes of lines that stand often, of phrases that stand in nearly all
+    results of a tool, and fields that have the same value in those of several tools.
+    """
+    made = [each for call in calls for each in (call.record, *call.after)]
+    lines = Counter(_shape(fact, call.record) for call in calls for fact in call.record.lines * call.times)
+    phrases = Counter(_shape(fact, each) for each in made for fact in each.fields if len(fact.value) >= LEAST_TEXT)
+    fields = Counter(_place(fact, each) for each in made for fact in each.fields)
+    tools: defaultdict[str, set[str]] = defaultdict(set)
+    for each in made:
+        for fact in each.fields:
+            tools[f"{label_of(fact)}={fact.value}"].add(each.tool)
+    dull = {shape for shape, times in lines.items() if times >= OFTEN}
+    for shape, times in phrases.items():
+        if times >= max(LEAST_COMMON, NEARLY_ALL * fields[shape.partition("\n")[0]]):
+            dull.add(shape)
+    dull.update(told for told, of_tools in tools.items() if len(of_tools) >= SEVERAL)
+    return frozenset(dull - {""})
+
+
+def _place(reply: Fact, made: Made) -> str:
+    return f"{made.tool} {reply.key}" if reply.key.startswith("reply.field.") else ""
+
+
+def _shape(reply: Fact, made: Made) -> str:
+    """A part of a result without the words of the arguments, numbers, and what is written together with them; empty if
+    that is all.
+    """
+    shape = _without_numbers(reply.value, tuple(fact.value for fact in made.given))
+    return f"{_place(reply, made)}\n{shape}" if shape else ""
 
 
 @memo(maxsize=8192)
-def _without_numbers(text: str) -> str:
-    return "".join(word for word in text.split() if not any(map(str.isdigit, word)))
+def _without_numbers(text: str, given: tuple[str, ...]) -> str:
+    known = frozenset[str]().union(*map(_words, given))
+    words = (word for word in text.split() if not any(map(str.isdigit, word)))
+    return "".join(word for word in words if not (known and _words(word) <= known))
+
+
+@memo(maxsize=8192)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
 
 
 def _clamped(text: str) -> str:

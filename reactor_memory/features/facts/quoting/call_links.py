@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,6 +18,9 @@ DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
 answer that are called often.
 """
 
+OVERCOME = 0.3
+"""What a call is worth that failed before another one of its tool worked in the same turn."""
+
 KEPT = 2.5
 """What a model chose to keep."""
 
@@ -27,10 +31,13 @@ SOON = 12
 MOST_AFTER = 4
 EARLIER = " (earlier result)"
 
-_REFERENCE = re.compile(
+REFERENCE = re.compile(
     r"(?<![\w-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Za-z]{1,5}-?\d{3,10})(?![\w-])"
 )
 """What a text calls something new: the number of a commit, of a booking."""
+
+OFTEN = 3
+"""What is said so often says nothing of a call."""
 
 NAMING = frozenset({"name", "title", "label"})
 MOST_BEARERS = 20
@@ -38,12 +45,14 @@ MOST_BEARERS = 20
 
 def linked_calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[Made]]:
     count = Counter(each.tool for each in made)
+    times = Counter(each.fact.value for each in said)
     tries: defaultdict[tuple[str, ...], list[Made]] = defaultdict(list)
     for each in made:
         tries[_same(each)].append(each)
     changes, followed, names = _changes(made), _followed(made), _names(made)
     tried, failures = _tried(made), _failures(made)
     last = {_asked(each): each.seq for each in made}
+    overcome = _overcome(made, said)
     hidden = {id(other) for others in (*followed.values(), *tried.values(), *failures.values()) for other in others}
     for each in made:
         again = tries[_same(each)]
@@ -53,25 +62,42 @@ def linked_calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[
         is_earlier = bool(each.lines) and not each.failed and last[_asked(each)] > each.seq
         yield Linked(
             each,
-            _call_weight(each, count[each.tool]),
+            _call_weight(each, count[each.tool]) * (OVERCOME if id(each) in overcome else 1.0),
             times=len(again),
             changes=changed,
             unchanged=unchanged,
             after=tuple(followed.get(id(each), ())),
             tried=tuple(tried.get(id(each), ())),
             failures=tuple(failures.get(id(each), ())),
-            comment=_comment(each, said),
+            comment=_comment(each, said, times),
             names={fact: names[fact.value] for fact in each.given if fact.value in names},
             remark=f"{_times(again)}{_after_failures(failures.get(id(each), ()))}{EARLIER if is_earlier else ''}",
         )
 
 
-def _comment(each: Made, said: Sequence[Said]) -> Said | None:
-    """What the model says right after a call that gave nothing back, unless the user spoke before."""
+def _overcome(made: Sequence[Made], said: Sequence[Said]) -> frozenset[int]:
+    """The calls that failed in prose before another one of their tool worked, and the user spoke: tries on the way."""
+    users = [each.seq for each in said if each.is_users]
+    worked: dict[str, int] = {}
+    found: set[int] = set()
+    for each in reversed(made):
+        if not each.failed:
+            worked[each.tool] = each.seq
+        elif each.lines and each.tool in worked and bisect(users, each.seq) == bisect(users, worked[each.tool]):
+            found.add(id(each))
+    return frozenset(found)
+
+
+def _comment(each: Made, said: Sequence[Said], times: Mapping[str, int]) -> Said | None:
+    """What the model says right after a call that gave nothing back, unless the user spoke before, or all is said so
+    often (`times`) that it is about no call.
+    """
     if each.fields or each.lines or each.failed or each.role == "read":
         return None
     after = next((other for other in said if each.seq < other.seq <= each.seq + 2), None)
-    return None if after is None or after.is_users else after
+    if after is None or after.is_users or times[after.fact.value] >= OFTEN:
+        return None
+    return after
 
 
 def other_than_asked(each: Made) -> list[Fact]:
@@ -113,8 +139,8 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
     for each in made:
         if each.role != "act":
             continue
-        told = [place[0] for fact in each.lines for place in _REFERENCE.finditer(fact.value)]
-        first = [place[0] for fact in each.lines[:1] for place in _REFERENCE.finditer(fact.value)]
+        told = [place[0] for fact in each.lines for place in REFERENCE.finditer(fact.value)]
+        first = [place[0] for fact in each.lines[:1] for place in REFERENCE.finditer(fact.value)]
         maker = next((makers[thing] for thing in (*_things(each), *first) if thing in makers), None)
         if maker is not None:
             found[id(maker)].append(each)
@@ -237,7 +263,7 @@ def _new_things(each: Made) -> list[str]:
     """The ids that a call gave back and was not given."""
     things = _things(each)
     ids = (fact for fact in each.fields if _names_thing(fact) and not _is_listed(fact))
-    named = (fact.value for fact in ids if label_of(fact).endswith("id") or _REFERENCE.fullmatch(fact.value))
+    named = (fact.value for fact in ids if label_of(fact).endswith("id") or REFERENCE.fullmatch(fact.value))
     return [thing for thing in named if thing not in things]
 
 

@@ -19,6 +19,7 @@ from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
 from reactor_memory.models.memory_tools import MEMORY_TOOLS
 from reactor_memory.models.turns import told_interrupted, with_interruptions
+from reactor_memory.text.caches import memo
 from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
 
 MOST_ARGUMENTS = 24
@@ -48,6 +49,12 @@ _ACTING = (
 )
 READING, ACTING = frozenset(_READING.split()), frozenset(_ACTING.split())
 """Verbs with which names of tools begin: a first guess, where the results of a tool say nothing else."""
+
+NOUNS = frozenset({"book", "order", "place", "play", "post", "run", "schedule", "transfer"})
+LOOKING_UP = frozenset(
+    {"balance", "details", "diff", "history", "info", "log", "lookup", "query", "search", "status", "version"}
+)
+"""Verbs that may be nouns, and what is looked up of them (``order_status``)."""
 
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _FAILING = frozenset(
@@ -92,7 +99,8 @@ _SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]{1,200}"), re.compile(r"-?[\d.,]{1,
 LONG_THOUGHT = 60
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
 _ERROR_LINE = re.compile(
-    r"\b\w*(?:error|exception|failed|failure|fatal|denied|refused|not found|no such|cannot|conflict)\b", re.IGNORECASE
+    r"\b\w*(?:error|exception|failed|failure|fatal|denied|refused|not found|no such|cannot|conflict)\b(?!\()",
+    re.IGNORECASE,
 )
 _SUMMARY_LINE = re.compile(
     r"(?<!\d)\d{1,9} (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b"
@@ -211,7 +219,7 @@ def _role(exchange: _Exchange) -> CallRole:
     """Whether the call did something. What it gave back tells, with the verb of its name as a first guess: a list, or
     much more than it was asked, is what somebody looked up; an id that nobody knew is something new.
     """
-    verb = next(iter(_NAME_WORDS.findall(exchange.call.name)), "").lower()
+    verb = _verb(exchange.call.name)
     reads = verb in READING
     if exchange.result is None or verb in ACTING:
         return "read" if reads else "act"
@@ -227,6 +235,16 @@ def _role(exchange: _Exchange) -> CallRole:
     if len(found) == 1 and not same and _NUMBER.fullmatch(found[0].text) and not found[0].path.endswith("id"):
         return "read"
     return "read" if len(given) == 1 and len(found) > 4 and same == 1 else "act"
+
+
+@memo(maxsize=1024)
+def _verb(name: str) -> str:
+    """The first word of a tool's name that tells what it does. Of a word that may be a noun a word of looking things
+    up says that it is one (``order_status``).
+    """
+    words = [word.lower() for word in _NAME_WORDS.findall(name)]
+    verb = next((word for word in words if word in READING or word in ACTING), "")
+    return "read" if verb in ("", *NOUNS) and not LOOKING_UP.isdisjoint(words[1:]) else verb
 
 
 def _count(result: object) -> int:
@@ -305,7 +323,7 @@ def _lines(content: str, later: str) -> Iterator[str]:
     lines = [line for line in lines if any(map(str.isalnum, line))]
     if sum(map(len, lines)) > SHORT_RESULT or len(lines) > MOST_LINES:
         worth = {line: _line_worth(line, place, len(lines), later) for place, line in enumerate(lines)}
-        best = sorted((line for line in worth if worth[line]), key=lambda line: -worth[line])[: MOST_LINES - 2]
+        best = sorted((line for line in worth if worth[line]), key=lambda line: -worth[line])[:MOST_LINES]
         lines = [line for line in dict.fromkeys(lines) if line in best]
     yield from lines
 

@@ -47,6 +47,7 @@ class Linked(NamedTuple, Generic[T]):
     comment: Said | None = None
     retraction: Said | None = None
     names: Mapping[Fact, Fact] = {}
+    told: frozenset[Fact] = frozenset()
     remark: str = ""
 
 

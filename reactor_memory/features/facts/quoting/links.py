@@ -39,6 +39,11 @@ WORKED, FOUND = 1.7, 0.35
 of what they are worth elsewhere.
 """
 
+TOLD, TOLD_NEAR, FEW_DONE = 3.5, 12, 0.1
+"""What was looked up and told to the user within so many messages is worth so much more, where so small a share of the
+calls did something: what calls do tells what was found, too.
+"""
+
 FOLLOWS = 4
 """Messages after which short words still follow a statement of the same speaker."""
 
@@ -64,13 +69,27 @@ def linked(said: Sequence[Said], made: Sequence[Made]) -> LinkedRecords:
     statements, calls = list(_statements(said, made)), list(linked_calls(made, said))
     turns = [(each.question.seq, each.record.seq) for each in statements if each.question and _answers_user(each)]
     worked = {answer for question, answer in turns if _within(question, answer, [each.seq for each in made])}
+    looks = sum(each.role == "act" for each in made) <= FEW_DONE * len(made)
     return LinkedRecords(
         [
             each._replace(weight=WORKED * each.weight) if each.record.seq in worked and _answers_user(each) else each
             for each in statements
         ],
-        [_after_answer(each, turns) for each in _taken_back(calls, statements)],
+        [_told(_after_answer(each, turns), said, TOLD if looks else 1.0) for each in _taken_back(calls, statements)],
     )
+
+
+def _told(each: Linked[Made], said: Sequence[Said], times: float) -> Linked[Made]:
+    """What was looked up and told to the user soon after is worth `times` as much."""
+    made = each.record
+    if made.role != "read" or not made.fields:
+        return each
+    start = bisect_right(said, made.seq, key=lambda other: other.seq)
+    near = (other for other in said[start : start + TOLD_NEAR] if other.seq <= made.seq + TOLD_NEAR)
+    text = "\n".join(other.fact.value.casefold() for other in near if not other.is_users)
+    values = {fact: fact.value.casefold() for fact in made.fields if len(fact.value) > 1}
+    told = frozenset(fact for fact, value in values.items() if value in text)
+    return each._replace(weight=each.weight * (times if told else 1.0), told=told)
 
 
 def _taken_back(calls: Sequence[Linked[Made]], statements: Sequence[Linked[Said]]) -> Iterator[Linked[Made]]:

@@ -178,7 +178,7 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
     speaker = AGREED_MARK if each.is_agreed else _speaker(said, has_names=has_names)
     rest = "".join(f" {_quoted(other)}" for other in each.rest)
     asked = ""
-    if each.question is not None:
+    if each.question is not None and each.question.fact.value not in said.fact.value:
         is_of_question = bool(rest) and each.rest[0].seq == each.question.seq
         asked = f'(to "{plain_quotation(each.question.fact.value)}"{rest * is_of_question}) '
         rest *= not is_of_question

@@ -26,6 +26,9 @@ from reactor_memory.text.caches import memo
 AGREED, ACCEPTED, AGREED_AND_DONE = 1.6, 1.0, 0.3
 """The weights of what was read back, of what was accepted without that, and of what a call did afterwards."""
 
+NO_CALLS = 1.3
+"""What is agreed is worth so much more where no call records anything."""
+
 NEAR = 14
 """Messages back to which a statement may refer."""
 
@@ -98,7 +101,7 @@ def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]
         weight = _read_back_weight(restated, answer, is_reply=is_reply)
         if weight:
             rest = [place for place in range(start + 1, end) if terms[place] & known.keys()]
-            weight = AGREED_AND_DONE if _is_done(told, seq, made) else weight
+            weight = AGREED_AND_DONE if _is_done(told, seq, made) else weight if made else NO_CALLS * weight
             found.append(ReadBack(said[start], weight, answer, tuple(said[place] for place in rest)))
     return found
 
@@ -135,17 +138,21 @@ class _Restated(NamedTuple):
 
 def _read_back_weight(restated: _Restated, answer: Said | None, *, is_reply: bool) -> float:
     """What a statement is worth for what it says again, 0 if that is nothing. The less it repeats, the more its answer
-    must show it: to new matters nobody answers with a bare word. What replies to a question repeats its words.
+    must show it: to new matters nobody answers with a bare word. What replies to a question repeats its words, and
+    was meant so where the user accepts it.
     """
     terms, known, of_users, messages = restated
     if known >= LEAST_RESTATED and known >= HALF * terms and min(of_users, messages) >= SURELY_RESTATED:
         return AGREED
-    if is_reply or terms < LEAST_RESTATED:
+    if terms < LEAST_RESTATED:
         return 0.0
+    accepted = answer is not None and begins_to_agree(answer.fact.value)
     is_most = known >= max(LEAST_RESTATED, RESTATED_SHARE * terms) and of_users >= 2 and messages >= 2
+    if is_reply and not (accepted and is_most):
+        return 0.0
     if answer is None:
         return AGREED if is_most else 0.0
-    if begins_to_agree(answer.fact.value):
+    if accepted:
         return AGREED if known >= max(LEAST_RESTATED, HALF * terms) else ACCEPTED if known >= 2 else 0.0
     return AGREED if is_most and answer.stance != "asked" and needs_more(answer) else 0.0
 

@@ -33,8 +33,10 @@ MOST_PASTED = 8
 
 MOST_SALIENCE = 90
 
-ANSWERS, CLOSES, GOES_ON = 0.95, 0.6, 0.3
-"""What the model says, beside the words of a user: behind a question, at the end of another turn, before that."""
+REPORTS, ANSWERS, CLOSES, GOES_ON = 1.0, 0.95, 0.6, 0.3
+"""What the model says, beside the words of a user: behind a question for which tools worked, behind a question or the
+work of tools, at the end of another turn, before that.
+"""
 
 STANCES: Mapping[Stance, float] = {"own": 1.0, "cut": 0.8, "asked": 0.5, "pasted": 0.5}
 
@@ -78,15 +80,22 @@ def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
     stand in each context anyway.
     """
     begun = messages and messages[0].seq != 1
-    turn, asked = 0, False
+    turn, asked, worked = 0, False, False
     for position, message in enumerate(messages):
         begun = begun or message.role != "system"
+        worked = worked or message.role == "tool"
         if begun and message.role in ("user", "assistant", "agent", "system") and message.content.strip():
             if message.role == "user":
-                turn, asked = message.seq or 0, asks(message.content)
+                turn, asked, worked = message.seq or 0, asks(message.content), False
             is_last = position + 1 == len(messages) or messages[position + 1].role == "user"
             closes = is_last and not message.tool_calls
-            yield from _statements(message, turn, ANSWERS if closes and asked else CLOSES if closes else GOES_ON)
+            yield from _statements(message, turn, _worth_of_place(closes=closes, asked=asked, worked=worked))
+
+
+def _worth_of_place(*, closes: bool, asked: bool, worked: bool) -> float:
+    if not closes:
+        return GOES_ON
+    return REPORTS if asked and worked else ANSWERS if asked or worked else CLOSES
 
 
 def _statements(message: Message, turn: int, of_model: float) -> Iterator[Fact]:

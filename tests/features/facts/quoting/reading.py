@@ -53,6 +53,11 @@ def lines(*messages: Message) -> list[str]:
     return [each.line.text for each in told if each.line.source_seqs]
 
 
+def headings(*messages: Message) -> list[str]:
+    """The headings of memory of a log."""
+    return [each.line.text for each in quotation_lines(read(messages), len) if not each.line.source_seqs]
+
+
 def one(*messages: Message, about: str) -> str:
     """The only line that holds `about`."""
     (line,) = [line for line in lines(*messages) if about in line]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from reactor_memory.features.facts.quoting.links import linked
+from reactor_memory.features.facts.quoting.log_records import calls_of, statements_of
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from reactor_memory.models import Message
 from tests.features.facts.quoting.reading import calls, lines, one, read, result, says, user
@@ -318,3 +322,68 @@ def test_people_with_the_role_of_the_model_count_as_people(said: str) -> None:
     plain = [user("We met at the lake and talked for hours.", "Ann"), user(said, "Bo"), user("Nice!", "Ann")]
     as_user = {each.line.text: each.line.value for each in quotation_lines(read(plain), len)}
     assert weights[f'Bo: "{said}"'] == as_user[f'Bo: "{said}"']
+
+
+def value_of(messages: Sequence[Message], about: str) -> float:
+    """What the line is worth that holds `about`."""
+    (value,) = [each.line.value for each in quotation_lines(read(messages), len) if about in each.line.text]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("Find me a hut with a stove.", "The Alm has a stove and costs 84."),
+        ("帮我找一家带炉子的小屋。", "有的，Alm 带炉子，84 元一晚。"),
+        ("Finde mir eine Hütte mit Ofen.", "Die Alm hat einen Ofen und kostet 84."),
+    ],
+)
+def test_what_was_found_and_told_is_worth_more(asked: str, answer: str) -> None:
+    found = {
+        "name": "Alm",
+        "walls": "wood",
+        "beds": "twelve",
+        "roof": "slate",
+        "view": "lake",
+        "floor": "oak",
+        "price": 84,
+    }
+    look = [user(asked), calls(("c1", "find_hut", {"stove": True})), result(found)]
+    told, untold = [*look, says(answer)], [*look, says("One moment, I am still looking around.")]
+    assert value_of(told, "find_hut") > 1.5 * value_of(untold, "find_hut")
+    assert "84" in one(*told, about="find_hut").partition(" -> ")[2].partition(" (")[0]
+
+
+def test_a_finding_weighs_less_where_things_are_done() -> None:
+    found = {"name": "Alm 7", "walls": "wood", "price": "84 a night"}
+    look = [
+        user("Find me a hut."),
+        calls(("c1", "find_hut", {"stove": True})),
+        result(found),
+        says("The Alm 7 is free."),
+    ]
+    booked = [*look, user("Take one."), calls(("c2", "send_note", {"text": "Fetch the key"})), result("", "c2")]
+    assert value_of(booked, "find_hut") < value_of(look, "find_hut") / 2
+
+
+def test_the_answer_of_work_is_kept_longer_than_calls() -> None:
+    call = [
+        calls(("c1", "execute_sql", {"query": "SELECT name FROM singers"})),
+        result("[('Timbaland',), ('Rose White',)]"),
+    ]
+    log = [user("Which singers sang in 2014?"), *call, says("In 2014 the singers Timbaland and Rose White sang there.")]
+    worth = {fact.anchor.partition(" ")[0]: fact.salience for fact in read(log)}
+    assert worth["the"] > worth["execute_sql"]
+
+
+def test_an_answer_that_repeats_its_question_stands_without() -> None:
+    question = "Which singers sang in 2014?"
+    assert "(to" not in one(user(question), says(f'To "{question}": Timbaland and Rose White.'), about="Timbaland")
+
+
+@pytest.mark.parametrize(("again", "is_overcome"), [("ok: 12 rows", True), ("Timeout: the host is away", False)])
+def test_a_try_that_another_one_overcame_is_worth_less(again: str, *, is_overcome: bool) -> None:
+    first = [user("Count the rows."), calls(("c1", "run_query", {"query": "count x"})), result("Error: no column x")]
+    facts = read([*first, calls(("c2", "run_query", {"query": "count all"})), result(again, "c2")])
+    before, after = linked(statements_of(facts), calls_of(facts)).made
+    assert (before.weight < after.weight / 2) == is_overcome

@@ -24,6 +24,14 @@ def test_what_was_read_back_and_accepted_is_agreed() -> None:
     assert f'agreed: "{READ_BACK}"' in told
 
 
+@pytest.mark.parametrize(("answer", "is_agreed"), [("Yes, please.", True), ("Hm, which row is it?", False)])
+def test_a_reply_that_reads_back_is_agreed_if_accepted(answer: str, *, is_agreed: bool) -> None:
+    back = "Please confirm: Boyer Dental on March 13th at 2 pm."
+    asked = (user("I need Boyer Dental."), says("When?"), user("Is there anything at 2 pm on March 13th?"))
+    told = "\n".join(lines(*asked, says(back), user(answer), says("Booked.")))
+    assert ("agreed: " in told and back in told) == is_agreed
+
+
 @pytest.mark.parametrize("answer", ["No, make it three tickets.", "Sorry, can you make it three tickets?"])
 def test_what_was_corrected_stands_with_its_correction(answer: str) -> None:
     told = lines(*BOOKING, says(READ_BACK), user(answer), says("Of course."))
