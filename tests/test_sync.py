@@ -243,6 +243,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_control_c_breaks_off_the_call_and_closes_everything(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED, f"sqlite:///{tmp_path}/memory.db"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

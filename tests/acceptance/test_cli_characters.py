@@ -89,6 +89,7 @@ class Under:
         return Printed(ended.value.code, *texts)
 
 
+@pytest.mark.slow
 def test_all_commands_print_under_every_encoding(store: None, under: Under) -> None:
     for name, calls in PRINTED.items():
         for encoding in ENCODINGS if name in ("show", "context") else ENCODINGS[:1]:
@@ -104,6 +105,7 @@ def test_every_command_is_tried() -> None:
     assert PRINTED.keys() | ELSEWHERE | SERVING == set(commands.list_commands(None))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_long_outputs_and_chat_print_in_ascii(folder: Path, under: Under, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_sessions(folder / "talk.jsonl", {SESSION: [Message.user(text) for text in TEXTS]})
     assert under("ascii", "demo", str(file)).code == 0

@@ -131,6 +131,7 @@ def openai(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[FakeOpenAI
 # -- a terminal -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_conversation_with_the_echo_goes_on_in_a_second_run(talk: Talk) -> None:
     first = talk("s1", "--user", "ann")
     assert "s1 · new · offline echo" in first.banner
@@ -146,6 +147,7 @@ def test_conversation_with_the_echo_goes_on_in_a_second_run(talk: Talk) -> None:
     assert second.ended()[0] == 0
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_the_end_of_the_process(talk: Talk, run: Run) -> None:
     killed = talk("s1")
     killed.type("hello")
@@ -177,6 +179,7 @@ def test_what_is_typed_edited_or_pasted_arrives_whole(talk: Talk, run: Run) -> N
     assert [each["content"] for each in asked] == [long, "first line\nsecond line", "hello", "hello"]
 
 
+@pytest.mark.slow
 def test_every_command_answers_in_a_terminal(talk: Talk, run: Run) -> None:
     person = talk("s1", REACTOR_MEMORY_SUMMARY__ENABLED="false")
     hint = person.type("/sumarize")
@@ -237,6 +240,7 @@ def test_summarizing_shows_what_it_does_and_did(talk: Talk, run: Run, folder: Pa
     assert "no messages need a summary: 24 messages, 20 covered, 4 recent" in person.type("/summarize")
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_an_answer_and_keeps_what_was_said(talk: Talk, openai: FakeOpenAI, run: Run) -> None:
     openai.script(
         openai_speaks("It begins and", finish=None, then=hangs()), openai_speaks("Fine."), openai_speaks("Unseen.")

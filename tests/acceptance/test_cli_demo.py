@@ -110,6 +110,7 @@ def test_the_exact_context_is_on_the_page(page: str, value: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run, step: int) -> None:
     """By the numbers before the line, in the very database of the demonstration. Few of the lines, or each;
     headings are made from no message.
@@ -165,6 +166,7 @@ def is_before(text: str, line: str) -> bool:
     return text != rest and rest.endswith((":", "narrative"))
 
 
+@pytest.mark.slow
 def test_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, page: str, value: dict[str, Any]) -> None:
     assert value["follow"] == [line.strip() for line in page.splitlines()[-2:]]
     again, asked = value["follow"]
@@ -174,6 +176,7 @@ def test_commands_that_follow_a_fact_work_as_they_are_printed(run: Run, page: st
     assert value["context"]["messages"][0]["content"].split("\n")[3][:20] in shown.out
 
 
+@pytest.mark.slow
 def test_the_commands_name_what_the_demonstration_was_made_with(run: Run) -> None:
     options = ("--budget", 1000, "--user", "ann", "--session", "tm4-00-002")
     follow = run("demo", SAMPLE, *options, "--json").json["follow"]
@@ -200,6 +203,7 @@ def test_detail_that_is_called_rescued_by_mistake_is_found_out(run: Run, monkeyp
     assert "verified" not in shown.out
 
 
+@pytest.mark.slow
 def test_a_named_store_is_kept_and_may_be_used_again(run: Run) -> None:
     first = run("demo", "--store", "demo.db", "--json").json
     again = run("demo", "--store", "demo.db", "--json").json
@@ -209,6 +213,7 @@ def test_a_named_store_is_kept_and_may_be_used_again(run: Run) -> None:
     assert kept["messages"] == first["context"]["messages"]
 
 
+@pytest.mark.slow
 def test_any_session_of_a_file_is_taken(run: Run, folder: Path) -> None:
     shown = run("demo", SAMPLE, "--session", "tm4-00-002", "--budget", 1000, "--json").json
     assert shown["session_id"] == "tm4-00-002"
@@ -233,6 +238,7 @@ def test_a_broken_session_is_refused_before_anything_is_stored(run: Run, folder:
     assert not (folder / "demo.db").exists()
 
 
+@pytest.mark.slow
 def test_settings_of_the_environment_do_not_spoil_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REACTOR_MEMORY_HISTORY__STRATEGY", "take_last")
     monkeypatch.setenv("REACTOR_MEMORY_SUMMARY__PROVIDER", "gemini")

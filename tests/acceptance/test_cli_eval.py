@@ -47,6 +47,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, file: Path) -> None:
     shown = run("eval", file, "--budgets", "600,1200", "--sessions", 1, "--json", "out.json")
     assert (shown.code, shown.err) == (0, "")
@@ -65,11 +66,13 @@ def test_the_results_are_in_the_table_and_in_the_file(run: Run, folder: Path, fi
             assert f"{result['survival']:.3f}" in shown.out
 
 
+@pytest.mark.slow
 def test_the_results_alone_go_to_a_program(run: Run, file: Path) -> None:
     shown = run("eval", file, "--budgets", "600", "--sessions", 1, "--variants", "tools", "--json", "-")
     assert len(shown.json["results"]) == 3 * 4
 
 
+@pytest.mark.slow
 def test_memory_keeps_what_take_last_loses(run: Run, folder: Path, file: Path) -> None:
     run("eval", file, "--budgets", "600", "--variants", "tools", "--questions", "off", "--json", "out.json")
     survival = {
@@ -79,6 +82,7 @@ def test_memory_keeps_what_take_last_loses(run: Run, folder: Path, file: Path) -
     assert max(survival["take-last"], survival["rolling"]) < 0.5 < 0.9 <= survival["hierarchical"]
 
 
+@pytest.mark.slow
 def test_every_final_context_is_written_for_another_scorer(run: Run, folder: Path, file: Path) -> None:
     run(
         "eval", file, "--budgets", "600", "--strategies", "hierarchical", "--variants", "tools", "--contexts", "c.jsonl"
@@ -126,6 +130,7 @@ def test_a_session_without_probes_has_no_survival(run: Run, folder: Path) -> Non
     assert " - " in shown.out
 
 
+@pytest.mark.slow
 def test_a_second_replay_with_delays_is_the_same(run: Run, file: Path) -> None:
     shown = run("eval", file, *QUICK, "--strategies", "rolling,full,hierarchical", "--determinism", "--json", "-")
     assert shown.code == 0
@@ -301,6 +306,7 @@ def test_files_of_a_benchmark_are_measured_by_their_evidence(run: Run, folder: P
 
 
 @pytest.mark.parametrize(("embedder", "found"), [("wordllama", 1.0), ("none", 0.0)])
+@pytest.mark.slow
 def test_the_embedder_of_the_settings_takes_part(
     run: Run, folder: Path, embedder: str, found: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
         ["serve", "--help"],
     ],
 )
+@pytest.mark.slow
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", HELP_IN_A_FRESH_PROCESS, *arguments], cwd=CHECKOUT, capture_output=True, check=True
@@ -184,6 +185,7 @@ def test_a_file_that_is_no_database_is_refused(run: Run, folder: Path) -> None:
     assert (folder / "notes.txt").read_text() == "not a database " * 100
 
 
+@pytest.mark.slow
 def test_command_runs_as_a_module_and_refuses_without_a_traceback(start: Start) -> None:
     process = start("show", "s1", "--store", "sqlite:///nothing.db")
     out, err = process.communicate(timeout=200)
@@ -191,6 +193,7 @@ def test_command_runs_as_a_module_and_refuses_without_a_traceback(start: Start) 
     assert err == "error: store: there is no database nothing.db; name another with --store\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(run: Run, start: Start, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", {"s1": small_talk(2000)})
     run("import", file, "--no-memory", "--store", "log.db")

@@ -73,6 +73,7 @@ def test_packed_files_are_imported(run: Run, folder: Path) -> None:
     assert stored_now(run("import", packed, "--json")) == 5
 
 
+@pytest.mark.slow
 def test_a_packed_file_is_unpacked_only_to_the_session_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with gzip.open(folder / "bomb.jsonl.gz", "wb") as packed:
         packed.write(b'{"id": "s1", "messages": [')
@@ -232,6 +233,7 @@ def wait_for(database: Path, messages: int) -> None:
         threading.Event().wait(0.01)
 
 
+@pytest.mark.slow
 def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: Start, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"
@@ -250,6 +252,7 @@ def test_an_import_that_is_killed_is_completed_by_repeating_it(run: Run, start: 
     assert run("doctor", "--store", database).code == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_import_with_130_and_no_traceback(run: Run, start: Start, folder: Path) -> None:
     file = write_sessions(folder / "f.jsonl", SESSIONS)
     database = folder / "log.db"

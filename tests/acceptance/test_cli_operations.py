@@ -334,6 +334,7 @@ def test_a_worker_works_also_where_saving_processes_do_not(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_worker_ends_when_it_is_told_to(run: Run, start: Start, folder: Path, number: signal.Signals) -> None:
     process = start("worker")
     assert process.stderr is not None

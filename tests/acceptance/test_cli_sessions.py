@@ -359,6 +359,7 @@ def name_of(fact: dict[str, Any]) -> tuple[str, str]:
     return fact["anchor"], fact["key"]
 
 
+@pytest.mark.slow
 def test_facts_are_shown_with_their_words_and_what_replaced_them(run: Run, orders: None) -> None:
     extracted = run("facts", ORDERS, "--json").json
     assert run("facts", ORDERS, "--all", "--json").json == extracted  # each quotation has a name of its own
@@ -375,6 +376,7 @@ def test_facts_are_shown_with_their_words_and_what_replaced_them(run: Run, order
     assert "(replaced" not in run("facts", ORDERS).out
 
 
+@pytest.mark.slow
 def test_why_answers_for_every_message_fact_and_line(run: Run, orders: None) -> None:
     corrected(run)
     value = run("context", ORDERS, "--why", "--json").json

@@ -158,6 +158,7 @@ def thawed() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("thawed")
+@pytest.mark.slow
 async def test_texts_of_tiers_and_notes_do_not_stay_in_memory() -> None:
     settings: dict[str, Any] = {
         "history": {"strategy": "progressive"},

@@ -189,6 +189,7 @@ async def test_a_session_of_100_000_messages(filed: tuple[ServiceContainer, Path
     assert count == 100_000
 
 
+@pytest.mark.slow
 async def test_two_hundred_forks_of_forks(filed: tuple[ServiceContainer, Path]) -> None:
     container, _ = filed
     manager = container.conversation_manager()

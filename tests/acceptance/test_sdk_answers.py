@@ -110,6 +110,7 @@ async def test_what_an_sdk_gives_is_an_answer() -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_what_only_an_sdk_adds_is_not_sent_back() -> None:
     from anthropic.types.beta import BetaFallbackBlock
     from openai.types.responses import ParsedResponse

@@ -64,6 +64,7 @@ def in_a_fresh_process(script: str, path: Path) -> str:
     return subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=True, timeout=60).stdout.decode()
 
 
+@pytest.mark.slow
 async def test_turn_on_file_imports_nothing_that_it_does_not_use(tmp_path: Path) -> None:
     await load_once(tmp_path / "agent.db", save=True)
     loaded = json.loads(in_a_fresh_process(A_TURN, tmp_path / "agent.db"))

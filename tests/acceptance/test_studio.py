@@ -476,6 +476,7 @@ async def every_page(memory: Memory, client: httpx.AsyncClient, session_id: str,
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 async def test_no_text_holds_the_loop_of_the_pages() -> None:
     async with looked_at_here() as (memory, client):
         await every_page(memory, client, "first", "Hello")

@@ -100,6 +100,7 @@ def test_a_store_that_is_no_database_is_refused(
     assert refusal(capsys, "--store", PLAIN).startswith(f"error: {told}")
 
 
+@pytest.mark.slow
 def test_store_in_memory_is_served_as_long_as_process_runs(tmp_path: Path) -> None:
     with service("memory://", tmp_path) as running:
         with running.client("ann") as ann:

@@ -195,6 +195,7 @@ async def test_a_fault_at_any_call_of_sqlite(
         assert await survives(FaultyDatabase(store, at=at, mode=mode, for_ever=for_ever)) or at > 40
 
 
+@pytest.mark.slow
 async def test_background_work_that_hangs_holds_up_no_load() -> None:
     """Whatever call of it never returns, loads answer, saves are stored, and closing ends."""
     for at in count(1):

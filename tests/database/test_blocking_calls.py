@@ -118,6 +118,7 @@ async def test_a_detector_may_come_late_and_go(url: str, detector: Detector) -> 
         assert len((await memory.load_history("t", user_id="u")).messages) == 1
 
 
+@pytest.mark.slow
 def test_a_fresh_process_reads_no_file_on_its_loop(url: str) -> None:
     """What a process reads once, others of this one's tests have read: only a new one shows who reads it."""
     program = (

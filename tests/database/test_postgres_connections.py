@@ -106,6 +106,7 @@ WAYS_TO_LEAVE = (cancelled_soon, within_asyncio, within_anyio, late)
 
 
 @pytest.mark.usefixtures("loud_loop")
+@pytest.mark.slow
 async def test_500_who_leave_leave_no_connection(store: SqlStore, postgres_dsn: str, observer: Any) -> None:
     await append_messages(store, "s", numbered(2))
     most = 0

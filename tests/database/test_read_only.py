@@ -148,6 +148,7 @@ def leave_in_log(path: Path) -> None:
 WAYS = (plain, in_open_folder, with_log, with_log_and_index, with_log_in_open_folder)
 
 
+@pytest.mark.slow
 async def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     """One process reads a file for each way in which it cannot be written."""
     copies = tmp_path / "copies"

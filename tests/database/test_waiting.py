@@ -104,6 +104,7 @@ def url_of(path: Path) -> str:
 
 
 class TestSqlite:
+    @pytest.mark.slow
     async def test_a_file_that_another_process_writes_to(self, tmp_path: Path) -> None:
         async with opened(url_of(tmp_path / "memory.db")) as container:
             callers = Callers(container.conversation_manager())

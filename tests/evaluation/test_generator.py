@@ -41,6 +41,7 @@ def test_another_seed_gives_other_sessions_and_more_change_none(sessions: list[L
     assert list(generate_sessions(2, seed=4)) == sessions[:2]
 
 
+@pytest.mark.slow
 def test_whole_sessions_answer_every_probe_and_leave_nothing_stale(sessions: list[LabelledSession]) -> None:
     for session in sessions:
         for variant in (session, without_tools(session)):

@@ -35,6 +35,7 @@ def features() -> list[Any]:
 
 
 @pytest.mark.parametrize("feature", features())
+@pytest.mark.slow
 def test_the_rest_saves_and_loads(feature: str, tmp_path: Path) -> None:
     for folder in ("reactor_memory", "migrations"):
         shutil.copytree(CHECKOUT / folder, tmp_path / folder)  # with what is compiled, which takes longer than the rest

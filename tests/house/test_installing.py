@@ -46,6 +46,7 @@ def test_uv_is_told_to_check_hashes(tmp_path: Path) -> None:
     assert "Installing 1 package into" in done.stdout
 
 
+@pytest.mark.slow
 def test_pip_takes_over_and_checks_hashes_too(tmp_path: Path) -> None:
     done = install(tmp_path, stand_in(tmp_path, "echo no way to the index; exit 2"))
     assert done.returncode == 1
@@ -57,6 +58,7 @@ def test_pip_takes_over_and_checks_hashes_too(tmp_path: Path) -> None:
     assert "pip could not install requirements.lock" in done.stderr
 
 
+@pytest.mark.slow
 def test_pip_alone_installs_where_uv_is_missing(tmp_path: Path) -> None:
     done = install(tmp_path, str(tmp_path / "none"))
     assert done.stdout.splitlines()[0].endswith("with pip, hashes checked")

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
+
 from reactor_memory import __version__
 from tests.house.picture import CHECKOUT, PACKAGE, PAGE, arrows, diagram, floor_of, imports, rooms
 
@@ -95,6 +97,7 @@ MAY_KNOW = {
 }
 
 
+@pytest.mark.slow
 def test_a_load_imports_nothing_of_a_report_that_nobody_reads(tmp_path: Path) -> None:
     """Nor of turns that have to be cut, nor of histories that are the caller's."""
     of_contexts = {path.stem for path in imported_by_a_save_and_a_load(tmp_path) if path.parent.name == "context"}

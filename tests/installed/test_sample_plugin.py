@@ -56,6 +56,7 @@ def path(build_wheel: Callable[[Path], Path], install: Callable[[Path], Path]) -
     return [install(build_wheel(CHECKOUT / "tests" / "sample_plugin")), CHECKOUT]
 
 
+@pytest.mark.slow
 def test_a_conversation_uses_what_the_package_adds(path: list[Path], run_python: Run) -> None:
     done = run_python(path, "-c", CONVERSATION, **SWITCHED_ON, **SELECTED)
     assert done.returncode == 0, done.stderr
@@ -90,6 +91,7 @@ def test_the_report_says_why(
     assert imported == "False"
 
 
+@pytest.mark.slow
 def test_the_name_of_a_missing_package_is_refused_with_reason(path: list[Path], run_python: Run) -> None:
     done = run_python(path, "-c", CONVERSATION, **SELECTED)
     assert done.returncode == 1
@@ -97,6 +99,7 @@ def test_the_name_of_a_missing_package_is_refused_with_reason(path: list[Path], 
     assert "plug-in sample: needs plugins.options.sample.enabled: true" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_container_overrides_a_plug_in(path: list[Path], run_python: Run) -> None:
     program = """
 import anyio

@@ -45,6 +45,7 @@ def files_below(folder: Path, prefix: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_wheel_holds_package_migrations_pages_of_messages_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -66,6 +67,7 @@ def test_every_module_imports_away_from_the_checkout(site: Path, run_python: Run
     assert told["url"] == "sqlite:///reactor-memory.db"
 
 
+@pytest.mark.slow
 def test_new_database_is_migrated_and_used_away_from_the_checkout(site: Path, run_python: Run, tmp_path: Path) -> None:
     done = run_python([site], "-c", MIGRATE_SAVE_AND_LOAD)
     assert (done.returncode, done.stdout) == (0, "hello\n"), done.stderr

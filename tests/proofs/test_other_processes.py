@@ -75,6 +75,7 @@ MOST_SECONDS, ENDLESS_SECONDS = 1.0, 20
 
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="this system does not tell what a process took")
+@pytest.mark.slow
 def test_the_end_of_a_program_takes_no_second(tmp_path: Path) -> None:
     text = OPEN + "import time\nprint(time.process_time(), flush=True)\n"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -181,6 +182,7 @@ def parent_stays_well(url: str, way: str, folder: Path) -> None:
 
 
 @needs_fork
+@pytest.mark.slow
 def test_a_fork_is_refused_and_its_parent_unharmed(tmp_path: Path) -> None:
     parent_stays_well("sqlite:///memory.db", "at once", tmp_path)
 

@@ -209,6 +209,7 @@ class TestConversations:
             for name in names:
                 assert len(await said(client, name)) == 4
 
+    @pytest.mark.slow
     async def test_a_long_one_is_summarised_and_still_answered(self, tmp_path: Path) -> None:
         async with serving(tmp_path) as client:
             for number in range(15):

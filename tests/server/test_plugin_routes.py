@@ -103,6 +103,7 @@ async def test_callers_reach_what_is_theirs(monkeypatch: pytest.MonkeyPatch) -> 
         ("GET", "/v1/plugins/counting/odd/broken", {}, 500, "internal"),
     ],
 )
+@pytest.mark.slow
 async def test_what_is_refused_is_refused_as_everywhere(
     monkeypatch: pytest.MonkeyPatch, method: str, path: str, options: dict[str, Any], status: int, code: str
 ) -> None:
@@ -187,6 +188,7 @@ class Unknown(Controller):
         ("no_such_module:Routes", "cannot be served: ModuleNotFoundError"),
     ],
 )
+@pytest.mark.slow
 async def test_what_would_go_round_the_door_is_not_served(
     monkeypatch: pytest.MonkeyPatch, route: Any, problem: str
 ) -> None:

@@ -134,6 +134,7 @@ class Background:
         self.closed.set()
 
 
+@pytest.mark.slow
 async def test_background_work_ends_at_once_requests_after_the_delay(tmp_path: Path) -> None:
     background = Background()
 

@@ -67,6 +67,7 @@ def test_damaged_files_of_a_cache_dir_are_not_used(tmp_path: Path):
     assert counter.count("hello world") == 2
 
 
+@pytest.mark.slow
 def test_ranks_from_a_cache_dir(tmp_path: Path):
     """tiktoken itself, offline, finds the packaged ranks under the same name, so the layout is the real one."""
     script = """
@@ -120,6 +121,7 @@ def test_a_million_blanks_are_counted(blank: str):
     assert 0 < TiktokenCounter().count(text) <= len(text)
 
 
+@pytest.mark.slow
 def test_a_run_of_blanks_below_the_limit_is_counted_exactly():
     text = " " * (LONGEST_SPACE - 1) + "x"
     exact = QuicktokCounter()._quicktok.get_encoding("o200k_base").count(text)

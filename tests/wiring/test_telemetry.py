@@ -279,6 +279,7 @@ async def test_it_is_off_unless_it_is_switched_on(watcher: Watcher) -> None:
     assert watcher.points() == {}
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_while_it_is_off() -> None:
     script = (
         "import asyncio, sys\n"

@@ -55,6 +55,7 @@ def _wait() -> None:
     time.sleep(0.05)  # noqa: TID251 - another process does it
 
 
+@pytest.mark.slow
 def test_no_valkey_is_left(tmp_path: Path) -> None:
     assert_nothing_is_left_by(tmp_path, ON_VALKEY)
 

@@ -87,6 +87,7 @@ async def drift_of(session: LabelledSession, *, listens: bool) -> Drift:
 
 
 @pytest.mark.parametrize("how_many", [2, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.slow
 async def test_model_that_keeps_to_known_names_gives_hardly_thing_two(how_many: int) -> None:
     """Naming drift on twelve generated sessions: 56 of 74 things without the names, 1 of 74 with them."""
     sessions = list(generate_sessions(how_many, seed=15))
