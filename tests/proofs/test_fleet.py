@@ -33,7 +33,7 @@ async def test_workers_share_what_is_due(postgres_dsn: str, tmp_path: Path) -> N
     assert await count_due(postgres_dsn) == SESSIONS
     calls = tmp_path / "calls"
     with ExitStack() as stack:
-        processes = [stack.enter_context(worker(postgres_dsn, 0.01, calls, lease_seconds=5)) for _ in range(WORKERS)]
+        processes = [stack.enter_context(worker(postgres_dsn, 0.01, calls, lease_seconds=20)) for _ in range(WORKERS)]
         for process in processes:
             await anyio.to_thread.run_sync(wait_until_ready, process)
         await until_due(postgres_dsn, SESSIONS * 6 // 10)
