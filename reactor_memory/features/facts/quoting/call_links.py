@@ -237,8 +237,8 @@ def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], fro
         now: dict[tuple[str, str], Fact] = {}
         unseen = [thing for thing in new if thing not in seen and each.role == "act"]
         for fact, about in (
-            *((each, things) for each in each.given),
-            *((each, unseen or things) for each in each.fields),
+            *((given, things) for given in each.given),
+            *((field, unseen or things) for field in each.fields),
         ):
             label = label_of(fact).removeprefix("new_")
             if not label or fact.value in about or _is_listed(fact):
