@@ -218,7 +218,17 @@ def query_words(text: str, languages: Iterable[str] = ()) -> list[QueryWord]:
     is_open = not spoken and len(tokens) <= SHORT_QUERY_WORDS and len(normal) <= SHORT_QUERY_CHARACTERS
     each = dict.fromkeys(tokens)
     meant = _said(each, spoken, without=told or "en", is_open=is_open)
-    return list(dict.fromkeys(meant)) or list(dict.fromkeys(_said(each, spoken, without="", is_open=is_open)))
+    return distinct(meant) or distinct(_said(each, spoken, without="", is_open=is_open))
+
+
+def distinct(words: Iterable[QueryWord]) -> list[QueryWord]:
+    """The words, those of one first term as one: two forms of a word ask for one thing."""
+    found: dict[str, QueryWord] = {}
+    for word in words:
+        known = found.setdefault(word.terms[0], word)
+        if known is not word:
+            found[word.terms[0]] = known._replace(terms=tuple(dict.fromkeys((*known.terms, *word.terms))))
+    return list(found.values())
 
 
 def _said(tokens: Iterable[str], spoken: tuple[str, ...], *, without: str, is_open: bool) -> Iterator[QueryWord]:

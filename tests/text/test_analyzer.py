@@ -82,6 +82,12 @@ def test_function_words_are_left_out_of_a_query_only() -> None:
     assert [word.terms for word in query_words("我的车在哪里")] == [("车",)]
 
 
+def test_two_forms_of_a_word_are_one_of_a_query() -> None:
+    [word] = query_words("animation and animated, animated and animation")
+    assert word.terms[0] == "anim"
+    assert {term.removeprefix(WHOLE) for term in word.terms[1:]} == {"animation", "animated"}
+
+
 def test_what_texts_hold_is_searched_for() -> None:
     words = query_words("Häuser Boiler KX-4471")
     held = present(words, {"haus": 2, "kx": 1})

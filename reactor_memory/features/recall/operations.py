@@ -26,53 +26,65 @@ from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import SUMMARIZE
 from reactor_memory.text.analyzer import ANALYZER_VERSION, ANY_ENDING
 
-PLACES_OF_A_TERM = 150
-"""How many passages that hold a term are looked at: the newest. How many more there are is estimated from where these
-stand. Farther back, a common term counts beside a rarer one.
+PLACES_OF_A_WORD = 150
+"""How many passages that hold a word are looked at: the newest. How many more there are is estimated from where these
+stand. Farther back, a common word counts beside a rarer one.
 """
 
 MAX_COMMON, MAX_RARE = 2, 16
-"""How many common terms, the rarest of them, are looked for farther back, and beside how many rarer ones."""
+"""How many common words, the rarest of them, are looked for farther back, and beside how many rarer ones."""
+
+MAX_FARTHER = 64
+"""Where no word is rarer, the common ones are looked for beside each other: that many times as far back as the newest
+places of one of them reach, or what a search costs would grow with the conversation.
+"""
 
 WITH_NEIGHBOURS = 0.4
 """Of what share of the passages found those beside them are read, too."""
 
 _NUMBER_BITS = 40
+_PLACE_MASK = (1 << _NUMBER_BITS) - 1
 _BEHIND_KEY, _AFTER_KEY = "\u00aa", "\u00ab"
 """What follows the number of a conversation before a term: no text keeps the sign. And the next one after it."""
 
 Place: TypeAlias = int
-"""The place of a passage in its conversation; above `_NUMBER_BITS`, which of the parts that are searched holds it."""
+"""The place of a passage in its conversation; above `_NUMBER_BITS`, of which conversation or part it is."""
 
 _PLACES: msgspec.json.Decoder[list[int]] = msgspec.json.Decoder(list[int])
 
 
 class _Part(NamedTuple):
-    """A range of a conversation that the index holds."""
+    """A range of a conversation that the index holds. `shift` is what stored places lack above `_NUMBER_BITS`."""
 
     conversation_id: str
     number: int
     first: int
     last: int
+    shift: int
 
     @property
-    def base(self) -> int:
-        """What is added to the places of its passages where they are stored."""
-        return self.number << _NUMBER_BITS
+    def owner(self) -> int | str:
+        """By what the rows of its conversation tell that they are of it."""
+        return self.number or self.conversation_id
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The first and the last place, as they are stored."""
-        return self.base + self.first * PIECES, self.base + (self.last + 1) * PIECES - 1
+        base = self.number << _NUMBER_BITS
+        return base + self.first * PIECES, base + (self.last + 1) * PIECES - 1
 
 
 class _Wanted(NamedTuple):
-    """What full text is asked for: a term of a part, or several, between two places as they are stored."""
+    """What full text is asked for in a part: a word, or several, between two places as they are stored."""
 
-    at: int
+    part: _Part
     asked: str
     first: int
     last: int
+
+
+_Key: TypeAlias = tuple[int, str]
+"""A part, by its position, and a word, by its name."""
 
 
 class _Found(NamedTuple):
@@ -130,6 +142,7 @@ def extend(lease: Lease, part: IndexPart) -> Steps[bool]:
     yield Batch("insert_recall_passage", values)
     if number:
         yield Batch("index_recall_passage", values)
+        yield Query("merge_some_of_index", {})
     return True
 
 
@@ -154,8 +167,8 @@ def search(query: RecallQuery) -> Steps[IndexAnswer]:
         return IndexAnswer(frequencies=frequencies)
     until = indexed[-1].end_seq or 0
     parts = [
-        _Part(part.conversation_id, held[part.conversation_id][2], part.start_seq, part.end_seq or until)
-        for part in outside(indexed, query.withheld)
+        _part(part, held[part.conversation_id][2], until, at)
+        for at, part in enumerate(outside(indexed, query.withheld))
     ]
     places, counts = yield from _looked_up(parts, query.words)
     missing = [name for name in query.begun if name not in places]
@@ -178,62 +191,81 @@ def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int, in
     return {row[0]: _checked(*row[1:4]) for row in (yield Query("recall_ranges", values))}
 
 
+def _part(part: BranchRange, number: int, until: int, at: int) -> _Part:
+    """On SQLite the number of a conversation stands in its places already."""
+    shift = 0 if number else at << _NUMBER_BITS
+    return _Part(part.conversation_id, number, part.start_seq, part.end_seq or until, shift)
+
+
 def _looked_up(parts: Sequence[_Part], words: Sequence[tuple[str, ...]]) -> Steps[_Found]:
     """Where the words stand: of a common one the newest places, and beside the rarer ones the older ones, too."""
-    terms = list(dict.fromkeys(term for word in words for term in word))
-    wanted = [_Wanted(at, _asked(part, [term]), *part.bounds) for at, part in enumerate(parts) for term in terms]
-    found = yield from _read_places(parts, wanted)
-    newest = {(each.at, term): places for each, term, places in zip(wanted, terms * len(parts), found, strict=True)}
-    older = yield from _beside_rare(parts, newest)
+    terms = {word[0]: word for word in words}
+    newest = yield from _read_places(
+        "recall_places",
+        {
+            (at, name): _Wanted(part, _asked(part, word), *part.bounds)
+            for at, part in enumerate(parts)
+            for name, word in terms.items()
+        },
+    )
+    older = yield from _older_places(parts, terms, newest)
     places: dict[str, list[Place]] = {}
     counts: dict[str, int] = {}
-    for word in words:
-        its_places: list[Place] = []
-        for at, part in enumerate(parts):
-            here = _merged([newest[at, term] for term in word])
-            counts[word[0]] = counts.get(word[0], 0) + _estimated(here, at, part)
-            its_places += _merged([here, *(older.get((at, term), ()) for term in word)])
-        if its_places:
-            places[word[0]] = its_places
+    for name in terms:
+        counts[name] = sum(_estimated(newest[at, name], part) for at, part in enumerate(parts))
+        keys = [(at, name) for at in range(len(parts))]
+        if its_places := [place for key in keys for place in (*newest[key], *older.get(key, ()))]:
+            places[name] = its_places
     return _Found(places, counts)
 
 
-def _beside_rare(
-    parts: Sequence[_Part], newest: Mapping[tuple[int, str], Sequence[Place]]
-) -> Steps[dict[tuple[int, str], Sequence[Place]]]:
-    """Where terms that were not looked at to their end stand beside rarer ones, farther back; beside each
-    other if none is rarer.
+def _older_places(
+    parts: Sequence[_Part], terms: Mapping[str, tuple[str, ...]], newest: Mapping[_Key, Sequence[Place]]
+) -> Steps[dict[_Key, list[Place]]]:
+    """Where words that were not looked at to their end stand beside rarer ones, farther back; beside each other if
+    none is rarer.
     """
-    wanted: dict[tuple[int, str], _Wanted] = {}
+    beside_rare: dict[_Key, _Wanted] = {}
+    beside_common: dict[_Key, _Wanted] = {}
     for at, part in enumerate(parts):
-        found = {term: places for (its, term), places in newest.items() if its == at and places}
-        reach = {term: min(places) for term, places in found.items() if len(places) >= PLACES_OF_A_TERM}
-        common = sorted(reach, key=lambda term: reach[term])[:MAX_COMMON]
-        rare = [term for term in found if term not in reach]
-        for term in common:
-            if beside := (rare or [other for other in common if other != term])[:MAX_RARE]:
-                last = part.base + reach[term] - (at << _NUMBER_BITS) - 1
-                wanted[at, term] = _Wanted(at, _asked(part, [term], beside), part.bounds[0], last)
-    found_beside = yield from _read_places(parts, tuple(wanted.values()))
-    return dict(zip(wanted, found_beside, strict=True))
+        found = {name: places for name in terms if (places := newest[at, name])}
+        reach = {name: min(places) for name, places in found.items() if len(places) >= PLACES_OF_A_WORD}
+        common = sorted(reach, key=lambda name: reach[name])[:MAX_COMMON]
+        rare = [name for name in found if name not in reach][:MAX_RARE]
+        among = [term for name in rare for term in terms[name]]
+        for name in common:
+            last = reach[name] - 1
+            if rare:
+                older = sorted(place for each in rare for place in found[each] if place <= last)[-PLACES_OF_A_WORD:]
+                if older:
+                    beside = [among] if older[0] < older[-1] else []  # at a single place the rare word is known to be
+                    asked = _asked(part, terms[name], *beside)
+                    beside_rare[at, name] = _Wanted(part, asked, older[0] - part.shift, older[-1] - part.shift)
+            elif others := [other for other in common if other != name]:
+                asked = _asked(part, terms[name], terms[others[0]])
+                first = last - MAX_FARTHER * (max(found[name]) - last)
+                beside_common[at, name] = _Wanted(
+                    part, asked, max(part.bounds[0], first - part.shift), last - part.shift
+                )
+    beside = yield from _read_places("recall_places_among_few", beside_rare)
+    return beside | (yield from _read_places("recall_places", beside_common))
 
 
-def _read_places(parts: Sequence[_Part], wanted: Sequence[_Wanted]) -> Steps[list[list[Place]]]:
-    """The newest places of each."""
-    found: list[list[Place]] = [[] for _ in wanted]
+def _read_places(statement: str, wanted: Mapping[_Key, _Wanted]) -> Steps[dict[_Key, list[Place]]]:
+    found: dict[_Key, list[Place]] = {key: [] for key in wanted}
     if not wanted:
         return found
-    asked = [(each.asked, each.first, each.last, parts[each.at].conversation_id) for each in wanted]
+    keys, asked = list(wanted), list(wanted.values())
     values = {
-        "terms": to_json(asked),
-        "limit": PLACES_OF_A_TERM,
-        "group_id": group_of(parts[0].conversation_id),
+        "terms": to_json([(each.asked, each.first, each.last, each.part.conversation_id) for each in asked]),
+        "limit": PLACES_OF_A_WORD,
+        "group_id": group_of(asked[0].part.conversation_id),
     }
-    for number, places in (yield Query("recall_places", values)):
+    for number, places in (yield Query(statement, values)):
         if places is not None:
-            at = wanted[int(number)].at
-            less = parts[at].base - (at << _NUMBER_BITS)
-            found[int(number)] = [place - less for place in _PLACES.decode(places)]
+            shift = asked[int(number)].part.shift
+            stored = _PLACES.decode(places)
+            found[keys[int(number)]] = [place + shift for place in stored] if shift else stored
     return found
 
 
@@ -251,16 +283,11 @@ def _quoted(key: str, term: str, *, by_sqlite: bool) -> str:
     return f'"{key}{whole}"{" *" * is_begun}' if by_sqlite else f"'{key}{whole}'{':*' * is_begun}"
 
 
-def _merged(lists: Sequence[Sequence[Place]]) -> Sequence[Place]:
-    held = [each for each in lists if each]
-    return held[0] if len(held) == 1 else list(dict.fromkeys(place for each in held for place in each))
-
-
-def _estimated(places: Sequence[Place], at: int, part: _Part) -> int:
+def _estimated(places: Sequence[Place], part: _Part) -> int:
     """How many passages of a part hold a word, of which these are the newest."""
-    if len(places) < PLACES_OF_A_TERM:
+    if len(places) < PLACES_OF_A_WORD:
         return len(places)
-    looked_at = part.last - (min(places) - (at << _NUMBER_BITS)) // PIECES + 1
+    looked_at = part.last - (min(places) & _PLACE_MASK) // PIECES + 1
     return max(len(places), round(len(places) * (part.last - part.first + 1) / max(1, looked_at)))
 
 
@@ -268,33 +295,40 @@ def _hits(
     parts: Sequence[_Part], best: Sequence[Place], places: Mapping[str, Sequence[Place]]
 ) -> Steps[list[IndexHit]]:
     """The passages at the best places, and those beside the best of them, each with the names of the words it holds."""
-    wanted = [
-        (at := place >> _NUMBER_BITS, place - (at << _NUMBER_BITS) + parts[at].base, parts[at].conversation_id)
-        for place in best
-    ]
-    near = [(*each, *parts[each[0]].bounds) for each in wanted[: int(WITH_NEIGHBOURS * len(wanted)) + 1]]
-    values = {"group_id": group_of(parts[0].conversation_id), "places": to_json(wanted), "near": to_json(near)}
-    rows = yield Query("recall_passages_at", values)
-    by_place: dict[Place, _Row] = {}
-    for row in msgspec.convert([tuple(row) for row in rows], list[_Row]):
-        at = row[0]
-        by_place[(at << _NUMBER_BITS) + row[1] - parts[at].base] = row
-    names: dict[Place, list[str]] = {place: [] for place in by_place}
+    holders = [_holder(parts, place) for place in best]
+    values = {
+        "group_id": group_of(parts[0].conversation_id),
+        "places": to_json([place - part.shift for place, part in zip(best, holders, strict=True)]),
+        "conversations": to_json([part.conversation_id for part in holders]),
+        "near": int(WITH_NEIGHBOURS * len(best)) + 1,
+    }
+    rows = msgspec.convert([tuple(row) for row in (yield Query("recall_passages_at", values))], list[_Row])
+    by_place: dict[Place, tuple[_Row, list[str]]] = {}
+    for row in rows:
+        for part in parts:
+            first, last = part.bounds
+            if row[0] == part.owner and first <= row[1] <= last and row[2] <= part.last:
+                by_place[row[1] + part.shift] = row, []
     for name, its_places in places.items():
-        for place in its_places:
-            if place in names:
-                names[place].append(name)
-    found = [(place, row, parts[place >> _NUMBER_BITS]) for place, row in by_place.items()]
-    return [_hit(row, part, names[place]) for place, row, part in found if row[2] <= part.last]
+        for place in by_place.keys() & its_places:
+            by_place[place][1].append(name)
+    return [_hit(row, names) for row, names in by_place.values()]
+
+
+def _holder(parts: Sequence[_Part], place: Place) -> _Part:
+    """The part that holds a place."""
+    if len(parts) == 1:
+        return parts[0]
+    return next(part for part in parts if part.bounds[0] <= place - part.shift <= part.bounds[1])
 
 
 _Natural = Annotated[int, msgspec.Meta(ge=0)]
-_Row: TypeAlias = tuple[_Natural, int, _Natural, _Natural, _Natural, _Natural, _Natural, _Natural]
+_Row: TypeAlias = tuple[int | str, int, _Natural, _Natural, _Natural, _Natural, _Natural, _Natural]
 
 
-def _hit(row: _Row, part: _Part, names: Sequence[str]) -> IndexHit:
+def _hit(row: _Row, names: Sequence[str]) -> IndexHit:
     _, place, end_seq, start, end, call_seq, tokens, length = row
-    seq, piece = divmod(place - part.base, PIECES)
+    seq, piece = divmod(place & _PLACE_MASK, PIECES)
     passage = Passage(
         seq=seq,
         piece=piece,

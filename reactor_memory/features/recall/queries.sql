@@ -70,6 +70,14 @@ INSERT INTO recall_terms (rowid, terms) VALUES (:place, :terms)
 -- name: index_recall_passage [postgres]
 SELECT 1
 
+-- name: merge_some_of_index
+-- Each commit adds a part to the full text, and every search looks into each part: four of a size become one, as far as
+-- so many pages go.
+INSERT INTO recall_terms (recall_terms, rank) VALUES ('merge', 64)
+
+-- name: merge_some_of_index [postgres]
+SELECT 1
+
 -- name: unindex_recall_passages
 -- What the full text forgets has to be told to it in the same words: those of a conversation stand between two words.
 INSERT INTO recall_terms (recall_terms, rowid, terms)
@@ -87,18 +95,15 @@ DELETE FROM recall_passages WHERE place BETWEEN :first AND :last
 DELETE FROM recall_passages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND place BETWEEN :first AND :last
 
--- name: recall_places
--- `terms` is JSON: lists of a term, or of what the engine takes for several, and the first and the last place where it
--- counts. Where each stands, newest first, at most `limit` of them, as JSON.
-SELECT wanted.key,
-       (SELECT json_group_array(place) FROM (
-            SELECT rowid AS place FROM recall_terms
-            WHERE recall_terms MATCH json_extract(wanted.value, '$[0]')
-              AND rowid BETWEEN json_extract(wanted.value, '$[1]') AND json_extract(wanted.value, '$[2]')
-            ORDER BY rowid DESC LIMIT :limit))
-FROM json_each(:terms) AS wanted
+-- part: wanted_places
+-- Once for each: where places are compared, JSON would be read again for each of them.
+WITH wanted AS MATERIALIZED (
+    SELECT key, json_extract(value, '$[0]') AS asked, json_extract(value, '$[1]') AS first,
+           json_extract(value, '$[2]') AS last
+    FROM json_each(:terms)
+)
 
--- name: recall_places [postgres]
+-- part: wanted_places_of_postgres
 SELECT (wanted.number - 1)::int,
        (SELECT json_agg(hit.place)::text FROM (
             SELECT place FROM recall_passages
@@ -108,45 +113,71 @@ SELECT (wanted.number - 1)::int,
             ORDER BY place DESC LIMIT :limit) AS hit)
 FROM json_array_elements(:terms::json) WITH ORDINALITY AS wanted (term, number)
 
+-- name: recall_places
+-- `terms` is JSON: lists of what the engine is asked for, and the first and the last place where it counts. Where each
+-- stands, newest first, at most `limit` of them, as JSON.
+-- include: wanted_places
+SELECT key,
+       (SELECT json_group_array(place) FROM (
+            SELECT rowid AS place FROM recall_terms
+            WHERE recall_terms MATCH asked AND rowid BETWEEN first AND last
+            ORDER BY rowid DESC LIMIT :limit))
+FROM wanted
+
+-- name: recall_places [postgres]
+-- include: wanted_places_of_postgres
+
+-- name: recall_places_among_few
+-- The same where one of the words has at most `limit` places between the two. Full text of SQLite skips what lies
+-- between these only when it goes forward; backward it reads all postings of the other word.
+-- include: wanted_places
+SELECT key,
+       (SELECT json_group_array(place) FROM (
+            SELECT rowid AS place FROM recall_terms
+            WHERE recall_terms MATCH asked AND rowid BETWEEN first AND last
+            ORDER BY rowid LIMIT :limit))
+FROM wanted
+
+-- name: recall_places_among_few [postgres]
+-- include: wanted_places_of_postgres
+
 -- name: recall_passages_at
--- `places` is JSON: lists of a part and a place; `near` has the first and the last place of the part, too. The passages
--- there, and those right before and behind each of `near`.
-WITH wanted AS (
-    SELECT json_extract(value, '$[0]') AS part, json_extract(value, '$[1]') AS place FROM json_each(:places)
+-- `places` is a JSON list: the passages there, and of the first `near` of them those right before and behind, each with
+-- the number of its conversation.
+WITH wanted (place) AS (
+    SELECT value FROM json_each(:places)
     UNION
-    SELECT json_extract(value, '$[0]'),
-           (SELECT MAX(place) FROM recall_passages
-            WHERE place < json_extract(value, '$[1]') AND place >= json_extract(value, '$[3]'))
-    FROM json_each(:near)
+    SELECT (SELECT MAX(place) FROM recall_passages WHERE place < value AND place >= value >> 40 << 40)
+    FROM json_each(:places) WHERE key < :near
     UNION
-    SELECT json_extract(value, '$[0]'),
-           (SELECT MIN(place) FROM recall_passages
-            WHERE place > json_extract(value, '$[1]') AND place <= json_extract(value, '$[4]'))
-    FROM json_each(:near)
+    SELECT (SELECT MIN(place) FROM recall_passages WHERE place > value AND place < (value >> 40) + 1 << 40)
+    FROM json_each(:places) WHERE key < :near
 )
-SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, length
+SELECT place >> 40, place, end_seq, start_at, end_at, call_seq, tokens, length
 FROM wanted JOIN recall_passages USING (place)
 
 -- name: recall_passages_at [postgres]
-WITH wanted AS (
-    SELECT (value ->> 0)::int AS part, (value ->> 1)::bigint AS place, value ->> 2 AS conversation_id
-    FROM json_array_elements(:places::json)
+-- `conversations` says for each place of which conversation it is.
+WITH given AS (
+    SELECT place::bigint, conversation_id, number
+    FROM ROWS FROM (json_array_elements_text(:places::json), json_array_elements_text(:conversations::json))
+         WITH ORDINALITY AS given (place, conversation_id, number)
+), wanted AS (
+    SELECT place, conversation_id FROM given
     UNION
-    SELECT (value ->> 0)::int,
-           (SELECT MAX(place) FROM recall_passages
-            WHERE group_id = :group_id AND conversation_id = value ->> 2
-              AND place < (value ->> 1)::bigint AND place >= (value ->> 3)::bigint),
-           value ->> 2
-    FROM json_array_elements(:near::json)
+    SELECT (SELECT MAX(passage.place) FROM recall_passages AS passage
+            WHERE passage.group_id = :group_id AND passage.conversation_id = given.conversation_id
+              AND passage.place < given.place),
+           conversation_id
+    FROM given WHERE number <= :near
     UNION
-    SELECT (value ->> 0)::int,
-           (SELECT MIN(place) FROM recall_passages
-            WHERE group_id = :group_id AND conversation_id = value ->> 2
-              AND place > (value ->> 1)::bigint AND place <= (value ->> 4)::bigint),
-           value ->> 2
-    FROM json_array_elements(:near::json)
+    SELECT (SELECT MIN(passage.place) FROM recall_passages AS passage
+            WHERE passage.group_id = :group_id AND passage.conversation_id = given.conversation_id
+              AND passage.place > given.place),
+           conversation_id
+    FROM given WHERE number <= :near
 )
-SELECT part, place, end_seq, start_at, end_at, call_seq, tokens, length
+SELECT conversation_id, place, end_seq, start_at, end_at, call_seq, tokens, length
 FROM wanted JOIN recall_passages USING (conversation_id, place)
 WHERE group_id = :group_id
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reactor_memory.features.recall.days import named_days
 from reactor_memory.features.recall.gate import MAX_CHARACTERS, identifiers
 from reactor_memory.models import Message, Value
-from reactor_memory.text.analyzer import WHOLE, QueryWord, query_words, terms
+from reactor_memory.text.analyzer import WHOLE, QueryWord, distinct, query_words, terms
 from reactor_memory.text.asking import asks
 
 MAX_QUERY_WORDS = 48
@@ -51,4 +51,4 @@ def words_to_find(text: str) -> list[QueryWord]:
     """The words to search for: those of days and those that mean something."""
     text = text[:MAX_CHARACTERS]
     days = [QueryWord((term,)) for term in dict.fromkeys(terms(named_days(text)))]
-    return [*days, *query_words(text)][:MAX_QUERY_WORDS]
+    return distinct([*days, *query_words(text)])[:MAX_QUERY_WORDS]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from heapq import nlargest
 from itertools import pairwise
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -73,32 +73,49 @@ def scored(findings: IndexAnswer) -> IndexAnswer:
     weights = rarities(findings)
     lengths = [hit.length for hit in findings.found]
     usual = sum(lengths) / len(lengths) if sum(lengths) else 1.0
-    ordered = sorted(findings.found, key=lambda hit: hit.passage.place)
-    own = [_score(hit, weights, usual) for hit in ordered]
+    ordered = sorted(findings.found, key=_place)
+    told = {terms: (K1 + 1) * matched(terms, weights) for terms in {hit.passage.terms for hit in ordered}}
+    own = [hit.similarity + told[hit.passage.terms] / (1 + K1 * (1 - B + B * hit.length / usual)) for hit in ordered]
     shared = [*own]
     for at, (earlier, later) in enumerate(pairwise(ordered)):
         if _touch(earlier.passage, later.passage):
             share = STEP_SHARE if earlier.passage.call_seq or later.passage.call_seq else TALK_SHARE
             shared[at] = max(shared[at], own[at] + share * own[at + 1])
             shared[at + 1] = own[at + 1] + share * own[at]
-    ranked = [replace(hit, score=score) for hit, score in zip(ordered, shared, strict=True) if score > 0]
-    return replace(
-        findings, found=tuple(sorted(_results_for_calls(ranked), key=lambda hit: (-hit.score, -hit.passage.place)))
-    )
+    ranked = [_with_score(hit, score) for hit, score in zip(ordered, shared, strict=True) if score > 0]
+    ranked = _results_for_calls(ranked)
+    ranked.reverse()
+    ranked.sort(key=_score, reverse=True)
+    return replace(findings, found=tuple(ranked))
 
 
-def _results_for_calls(hits: Sequence[IndexHit]) -> list[IndexHit]:
+def _place(hit: IndexHit) -> int:
+    return hit.passage.place
+
+
+_score = attrgetter("score")
+
+
+def _with_score(hit: IndexHit, score: float) -> IndexHit:
+    return IndexHit(passage=hit.passage, length=hit.length, similarity=hit.similarity, score=score)
+
+
+def _results_for_calls(hits: list[IndexHit]) -> list[IndexHit]:
     """The hits, with what a short call gave in the place of the call, if it holds the same words."""
-    calls = {hit.passage.seq: at for at, hit in enumerate(hits) if _is_short_call(hit.passage)}
+    steps = [at for at, hit in enumerate(hits) if hit.passage.call_seq]
+    calls = {hits[at].passage.seq: at for at in steps if _is_short_call(hits[at].passage)}
+    if not calls:
+        return hits
     ranked, best = [*hits], dict[int, int]()
-    for at, hit in enumerate(hits):
+    for at in steps:
+        hit = hits[at]
         seq = hit.passage.call_seq
         if seq != hit.passage.seq and seq in calls and {*hits[calls[seq]].passage.terms} <= {*hit.passage.terms}:
             best[seq] = max(best.get(seq, at), at, key=lambda each: hits[each].score)
     for seq, at in best.items():
         call = hits[calls[seq]]
-        ranked[at] = replace(hits[at], score=max(hits[at].score, call.score))
-        ranked[calls[seq]] = replace(call, score=CALL_SHARE * call.score)
+        ranked[at] = _with_score(hits[at], max(hits[at].score, call.score))
+        ranked[calls[seq]] = _with_score(call, CALL_SHARE * call.score)
     return ranked
 
 
@@ -140,11 +157,6 @@ def matched(terms: Iterable[str], weights: Mapping[str, float]) -> float:
     return sum(weights.get(term, 0.0) for term in terms)
 
 
-def _score(hit: IndexHit, weights: Mapping[str, float], usual: float) -> float:
-    norm = K1 * (1 - B + B * hit.length / usual)
-    return hit.similarity + matched(hit.passage.terms, weights) * (K1 + 1) / (1 + norm)
-
-
 def best_places(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], limit: int) -> list[int]:
     """The places whose words weigh most together; of equals the later ones."""
     totals: dict[int, float] = {}
@@ -152,4 +164,4 @@ def best_places(places: Mapping[str, Sequence[int]], weights: Mapping[str, float
         weight = weights[name]
         for place in its_places:
             totals[place] = totals.get(place, 0.0) + weight
-    return [place for _, place in nlargest(limit, zip(totals.values(), totals, strict=True))]
+    return sorted(sorted(totals, reverse=True), key=totals.__getitem__, reverse=True)[:limit]
