@@ -40,6 +40,9 @@ LEAST_TEXT = 12
 MOST_FIELDS = 4
 """Fields of a result that a line tells; those with digits first."""
 
+FIRST_LINES, MOST_NAMING = 2, 3
+"""Lines of a result that stand with the call, and how many of those that name something; the others go on behind it."""
+
 MOST_MADE = 2
 """Ids in a result that stand with the call. A result of so few fields stands with it as a whole."""
 
@@ -154,13 +157,15 @@ def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row
     telling = _telling(fields, call.told)
     rest = [fact for fact in telling if fact not in first and not _is_outdated(fact, call.after)]
     lines = _telling_lines(made, dull)
+    first_lines = _first_lines(lines)
+    further = [fact for fact in lines if fact not in first_lines]
     return _Row(
         call,
         _given(call),
         [_part(call, fact) for fact in first],
-        [_part(call, fact) for fact in rest],
-        tuple(rest),
-        _said(call, lines),
+        [*(_part(call, fact) for fact in rest), *(Part("", _line_of(fact)) for fact in further)],
+        (*rest, *further),
+        _said(call, first_lines),
         [_shortly(each, made, dull) for each in call.after],
     )
 
@@ -257,7 +262,24 @@ def _said(call: Linked[Made], lines: Sequence[Fact]) -> str:
     """The lines of a result as quotations, or what the model said of a call that gave nothing back."""
     if call.comment is not None:
         return f'{MODEL}: "{plain_quotation(call.comment.fact.value)}"'
-    return SEPARATOR.join(f'"{plain_quotation(fact.value)}{CUT_MARK * is_cut(fact)}"' for fact in lines)
+    return SEPARATOR.join(map(_line_of, lines))
+
+
+def _line_of(fact: Fact) -> str:
+    return f'"{plain_quotation(fact.value)}{CUT_MARK * is_cut(fact)}"'
+
+
+def _first_lines(lines: Sequence[Fact]) -> Sequence[Fact]:
+    """The lines of a result that say most: those that name something, then those of words."""
+    best = sorted(lines, key=lambda fact: (REFERENCE.search(fact.value) is None, _is_of_signs(fact.value)))
+    naming = sum(REFERENCE.search(fact.value) is not None for fact in lines)
+    return [fact for fact in lines if fact in best[: max(FIRST_LINES, min(naming, MOST_NAMING))]]
+
+
+def _is_of_signs(text: str) -> bool:
+    """Whether less than half of a text are letters."""
+    signs = "".join(text.split())
+    return 2 * sum(map(str.isalpha, signs)) < len(signs)
 
 
 def _shortly(made: Made, maker: Made, dull: frozenset[str]) -> str:
@@ -324,7 +346,7 @@ def _line(
         more=f" {unforged(more.strip())}" if more else "",
         details=row.details,
         values=" ".join([*(part.value for part in (*row.given, *row.made)), row.said, *after]),
-        is_record=made.role == "act" and not made.lines,
+        is_record=made.role == "act" and (row.call.is_new or not made.lines),
     )
 
 

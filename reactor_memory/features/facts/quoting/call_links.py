@@ -14,8 +14,8 @@ from reactor_memory.features.facts.quoting.record_keys import whole_key
 from reactor_memory.models.ledger import KEPT_SALIENCE, Fact
 
 DONE, DONE_IN_TEXT, LOOKED_UP = 3.5, 4.0, 0.8
-"""The weights of calls. `DONE`: a call that did something and answered with a record; in text: with prose, which tools
-answer that are called often.
+"""The weights of calls. `DONE`: a call that did something and answered with a record, or named what it made; in text:
+with other prose, which tools answer that are called often.
 """
 
 OVERCOME = 0.3
@@ -32,9 +32,10 @@ MOST_AFTER = 4
 EARLIER = " (earlier result)"
 
 REFERENCE = re.compile(
-    r"(?<![\w-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Za-z]{1,5}-?\d{3,10})(?![\w-])"
+    r"(?<![A-Za-z0-9_-])(?:(?=[0-9a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}|[A-Za-z]{1,5}-?\d{3,10})"
+    r"(?![A-Za-z0-9_-])"
 )
-"""What a text calls something new: the number of a commit, of a booking."""
+"""What a text calls something new: the number of a commit, of a booking. Scripts without spaces touch it."""
 
 OFTEN = 3
 """What is said so often says nothing of a call."""
@@ -51,19 +52,22 @@ def linked_calls(made: Sequence[Made], said: Sequence[Said]) -> Iterator[Linked[
         tries[_same(each)].append(each)
     changes, followed, names = _changes(made), _followed(made), _names(made)
     tried, failures = _tried(made), _failures(made)
-    last = {_asked(each): each.seq for each in made}
-    overcome = _overcome(made, said)
+    last = {_asked(each): each for each in made}
+    overcome, naming = _overcome(made, said), _naming_new(made)
     hidden = {id(other) for others in (*followed.values(), *tried.values(), *failures.values()) for other in others}
     for each in made:
         again = tries[_same(each)]
         if each is not again[-1] or id(each) in hidden:
             continue
         changed, unchanged = changes[id(each)]
-        is_earlier = bool(each.lines) and not each.failed and last[_asked(each)] > each.seq
+        is_new, newest = id(each) in naming, last[_asked(each)]
+        is_deed = is_new and id(newest) in naming and _named(each).isdisjoint(_named(newest))
+        is_earlier = bool(each.lines) and not each.failed and newest.seq > each.seq and not is_deed
         yield Linked(
             each,
-            _call_weight(each, count[each.tool]) * (OVERCOME if id(each) in overcome else 1.0),
+            _call_weight(each, count[each.tool], is_new=is_new) * (OVERCOME if id(each) in overcome else 1.0),
             times=len(again),
+            is_new=is_new,
             changes=changed,
             unchanged=unchanged,
             after=tuple(followed.get(id(each), ())),
@@ -212,13 +216,30 @@ def _times(again: Sequence[Made]) -> str:
     return f" ({len(again)} times)" if len(again) > 1 else ""
 
 
-def _call_weight(each: Made, count: int) -> float:
+def _naming_new(made: Sequence[Made]) -> frozenset[int]:
+    """The deeds whose results in prose call something by a reference that stood in no call before."""
+    known: set[str] = set()
+    found: set[int] = set()
+    for each in made:
+        named = _named(each)
+        known.update(name for fact in each.given for name in REFERENCE.findall(fact.value))
+        if each.role == "act" and not each.failed and not named <= known:
+            found.add(id(each))
+        known |= named
+    return frozenset(found)
+
+
+def _named(each: Made) -> frozenset[str]:
+    return frozenset(name for fact in each.lines for name in REFERENCE.findall(fact.value))
+
+
+def _call_weight(each: Made, count: int, *, is_new: bool) -> float:
     if each.given[0].salience == KEPT_SALIENCE:
         return KEPT + DONE
     often = 1 + math.log2(count) / 3
     if each.role == "read":
         return LOOKED_UP / often if each.lines else LOOKED_UP
-    return DONE_IN_TEXT / often if each.lines else DONE
+    return DONE_IN_TEXT / often if each.lines and not is_new else DONE
 
 
 def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], frozenset[Fact]]]:

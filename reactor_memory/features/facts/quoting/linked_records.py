@@ -19,9 +19,9 @@ class Change(NamedTuple):
 
 
 class Linked(NamedTuple, Generic[T]):
-    """A record with what belongs to it. `times`: how often the same was called. `then`: short words of the same speaker
-    after it. `series`: those before it that differ in one word. `question`: which it answers. `rest`: further sentences
-    of what was read back.
+    """A record with what belongs to it. `times`: how often the same was called. `is_new`: its result names something
+    in prose that was named nowhere before. `then`: short words of the same speaker after it. `series`: those before it
+    that differ in one word. `question`: which it answers. `rest`: further sentences of what was read back.
     `is_read_back`: it says again what was said before, or answers that; `is_agreed`: and the user accepted it.
     `after`: later calls about the thing that the call made. `tried`: the same call right before it, with one other
     number. `failures`: the same call before it, that failed. `comment`: what the model said of a call without a result.
@@ -33,6 +33,7 @@ class Linked(NamedTuple, Generic[T]):
     record: T
     weight: float
     times: int = 1
+    is_new: bool = False
     then: tuple[Said, ...] = ()
     series: tuple[Said, ...] = ()
     question: Said | None = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.features.facts.quoting.reading import calls, lines, one, result, says, user
+from reactor_memory.features.facts.quoting.call_links import linked_calls
+from reactor_memory.features.facts.quoting.log_records import calls_of
+from tests.features.facts.quoting.reading import calls, lines, one, read, result, says, user
 
 
 @pytest.mark.parametrize(
@@ -347,3 +349,43 @@ def test_the_same_deed_that_made_two_things_is_told_twice(made: tuple[str, str])
     )
     assert [sum(thing in line for line in told) for thing in made] == [1, 1]
     assert not any("times)" in line for line in told)
+
+
+MAKERS = [
+    "Commit 7c80da7 feat: add ticks",
+    "Created ticket ABC-4410 for it.",
+    "已创建订单QX8841。",
+    "Reserva BK-20931 confirmada.",
+    "published as 4e1f9ab, 3 files",
+]
+
+
+@pytest.mark.parametrize("made", MAKERS)
+def test_what_names_something_new_outweighs_what_names_nothing(made: str) -> None:
+    replies = [*(f"Looked at all of it and saw {word}." for word in ("much", "little", "nothing new")), made]
+    asked = [
+        message
+        for number, reply in enumerate(replies)
+        for message in (calls((f"c{number}", "apply_it", {"path": "a.py"})), result(reply, f"c{number}"))
+    ]
+    weights = {each.record.lines[0].value: each.weight for each in linked_calls(calls_of(read(asked)), [])}
+    assert [line for line, weight in weights.items() if weight == max(weights.values())] == [made]
+
+
+def test_deeds_that_name_other_things_each_time_are_all_current() -> None:
+    edits = [
+        message
+        for number, commit in enumerate(("7c80da7", "4f54ed5", "9b0986f"))
+        for message in (calls((f"c{number}", "edit", {"path": "a.py"})), result(f"Commit {commit} done", f"c{number}"))
+    ]
+    assert not any("earlier result" in line for line in lines(*edits))
+
+
+def test_a_state_that_was_read_again_is_an_earlier_result() -> None:
+    told = lines(
+        calls(("c1", "shell", {"command": "state"})),
+        result("pod-12345 CrashLoopBackOff"),
+        calls(("c2", "shell", {"command": "state"})),
+        result("two of them\npod-12345 Running\npod-77889 Pending", "c2"),
+    )
+    assert [line.endswith("(earlier result)") for line in told if "pod-12345" in line] == [True, False]

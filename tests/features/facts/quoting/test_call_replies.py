@@ -145,3 +145,20 @@ def test_what_the_model_says_of_each_call_is_not_told() -> None:
 def test_a_noun_of_looking_tells_a_look(name: str, is_read: bool) -> None:
     told = lines(calls(("c1", name, {"about": "pizza 7"})), result(""))
     assert (not told) == is_read
+
+
+LONG_RESULTS = [
+    ("check.........Passed\nother.........Failed\nCommit 7c80da7 fix: ticks\n400|\n401| show(3)", "Commit 7c80da7"),
+    ("-----------\n| 12 | 14 |\n| 15 | 17 |\n-----------\nAll of the rows were counted", "All of the rows"),
+    ("====== 1 ======\n>>> 12\n>>> 13\nTicket QR-44871 is open", "Ticket QR-44871"),
+    ("１１：２２\n３３：４４\n５５：６６\n注文QX8841を受け付けました。", "QX8841"),
+    ("[1/9]\n[2/9]\n[9/9]\nLes mesures sont écrites", "Les mesures"),
+]
+
+
+@pytest.mark.parametrize(("reply", "said"), LONG_RESULTS)
+def test_what_a_result_names_stands_before_its_other_lines(reply: str, said: str) -> None:
+    first, *further = lines(calls(("c1", "run_step", {"step": "all"})), result(reply))
+    assert said in first
+    assert further
+    assert all(line.startswith(" (") and said not in line for line in further)
