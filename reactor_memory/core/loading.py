@@ -26,6 +26,7 @@ from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, Session, Value
 from reactor_memory.models.requests import ContextRows
+from reactor_memory.models.tool_roles import without_hints
 
 if TYPE_CHECKING:
     from reactor_memory.core.context.running_context import RunningContext, ToldTurn
@@ -215,7 +216,7 @@ class ContextLoader:
     def _left_by(self, request: LoadRequest) -> int:
         """Tokens that the system prompt and the tools leave of what the model takes in."""
         system = self._counter.of_text(request.system) + self._options.limits.overhead if request.system else 0
-        tools = sum(self._counter.of_text(msgspec.json.encode(tool).decode()) for tool in request.tools)
+        tools = sum(self._counter.of_text(msgspec.json.encode(without_hints(tool)).decode()) for tool in request.tools)
         left = self._options.limits.budget - system - tools
         if left <= 0:
             taken = f"takes {system} tokens and the tools {tools}; the model takes in {self._options.limits.budget}"

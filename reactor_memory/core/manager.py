@@ -146,6 +146,7 @@ class ConversationManager:
         loaded = await self._loader.load(request)
         context = await self._loader.context(loaded, request.current)
         self.budgets.asked(session_id, request.budget)
+        self._batches.tools_declared(session_id, request.tools)
         if self._recorded is nothing:
             return context
         async with self._recorded(request, context, False):
@@ -301,6 +302,7 @@ class ConversationManager:
         with within(self._options.timeout_seconds):
             loaded = msgspec.structs.replace(await self._loader.load(request), seqs=log_of_turn.seqs)
         self.budgets.asked(request.session_id, request.budget)
+        self._batches.tools_declared(request.session_id, request.tools)
         log_of_turn.counter = loaded.counter
         return Turn(
             message,

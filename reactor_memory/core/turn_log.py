@@ -19,6 +19,7 @@ from reactor_memory.database.deadlines import forget_deadline
 from reactor_memory.errors import IdempotencyConflictError, ReactorMemoryError, StoreError
 from reactor_memory.models import Message, Value
 from reactor_memory.models.requests import Appended, step_key
+from reactor_memory.models.tool_roles import without_roles
 from reactor_memory.models.turns import interrupted_results, is_answered
 
 logger = logging.getLogger(__name__)
@@ -234,6 +235,6 @@ class TurnLog:
 
 
 def _same(given: Message, stored: Message) -> bool:
-    """Whether the log has what is given; the time of a message without one is filled in there."""
+    """Whether the log has what is given; the time of a message without one is filled in there, and what tools do."""
     at = stored.created_at if given.created_at is None else given.created_at
-    return msgspec.structs.replace(as_given(given), created_at=at) == stored
+    return msgspec.structs.replace(without_roles(as_given(given)), created_at=at) == without_roles(stored)

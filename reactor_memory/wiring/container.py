@@ -267,7 +267,7 @@ class Container(containers.DeclarativeContainer):
         writer=pin_writer,
         timeout_seconds=timeout_seconds,
     )
-    batches = providers.Singleton(options.batches_of, message_counter, clock, settings)
+    batches = providers.Singleton(options.batches_of, message_counter, clock, conditions, settings)
     summary_poster = providers.Singleton(
         features.posted_summaries,
         database=database,

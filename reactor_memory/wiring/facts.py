@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def extractive_summarizer(settings: Settings) -> Summarizer:
     from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 
-    return ExtractiveSummarizer()
+    return ExtractiveSummarizer(settings.summary.tool_roles)
 
 
 def gemini_summarizer(settings: Settings) -> Summarizer:

@@ -20,6 +20,7 @@ from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock
+    from reactor_memory.wiring.plugins import ConditionReport
 
 
 def loading_options(settings: Settings) -> LoadingOptions:
@@ -63,12 +64,13 @@ def manager_options(settings: Settings) -> ManagerOptions:
     )
 
 
-def batches_of(counter: MessageCounter, clock: Clock, settings: Settings) -> BatchMaker:
+def batches_of(counter: MessageCounter, clock: Clock, conditions: ConditionReport, settings: Settings) -> BatchMaker:
     return BatchMaker(
         counter=counter,
         clock=clock,
         limits=message_limits(settings),
         work_every=settings.summary.segment_message_count,
+        tool_roles={name: role for plugin, _ in conditions.taking_part for name, role in plugin.tool_roles.items()},
     )
 
 

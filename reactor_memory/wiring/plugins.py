@@ -21,11 +21,12 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, reduce
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from reactor_memory.errors import ConfigurationError, PluginError, ReactorMemoryError
+from reactor_memory.models.tool_roles import ToolRole, ToolRoles
 from reactor_memory.wiring.setting_values import canonical_name
 from reactor_memory.wiring.settings import Settings
 
@@ -100,6 +101,8 @@ class Plugin:
     `commands` are those of ``reactor-memory plugin NAME``, of click; `routes` are controllers of litestar, which the
     service serves below ``/v1/plugins/NAME`` behind its guards. Each may be given as text, as a factory may.
 
+    `tool_roles` says what its tools do, by their names: ``act``, ``read`` or ``think`` (`models.tool_roles`).
+
     `on_close` is called once, after everything that came from the plug-in was closed.
     """
 
@@ -112,6 +115,7 @@ class Plugin:
     options: type[BaseModel] | None = None
     commands: Mapping[str, Any] = field(default_factory=dict[str, Any])
     routes: Sequence[Any] = ()
+    tool_roles: ToolRoles = field(default_factory=dict[str, ToolRole])
     requires_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     requires_packages: tuple[str, ...] = ()
     missing_packages: tuple[str, ...] = ()
@@ -476,6 +480,8 @@ def _defect(plugin: Any, name: str) -> str | None:
         return f"{verb} {unknown[0]}, which is no plug point; there are: {', '.join(PLUG_POINTS)}"
     if SOURCE in plugin.wraps:
         return "wraps source, of which all are in force together"
+    if wrong := [name for name, role in plugin.tool_roles.items() if role not in get_args(ToolRole)]:
+        return f"tool_roles.{wrong[0]} must be one of {', '.join(get_args(ToolRole))}"
     given = [*[each[1:] for each in _provided(plugin)], *plugin.wraps.items(), *plugin.commands.items()]
     given += [("routes", each) for each in plugin.routes]
     broken = [name for name, factory in given if not callable(factory) and ":" not in str(factory)]

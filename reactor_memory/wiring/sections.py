@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic.functional_validators import ModelWrapValidatorHandler  # where each version has it
 
+from reactor_memory.models.tool_roles import ToolRole
 from reactor_memory.text.addresses import is_loopback
 from reactor_memory.wiring.setting_values import (
     FileMode,
@@ -90,6 +91,7 @@ class SummarySettings(Section):
     max_fact_tokens: NonNegativeInt = 8000
     memory_role: Literal["system", "user"] = "system"
     lazy_timeout_seconds: NonNegativeFloat = 3
+    tool_roles: dict[str, ToolRole] = Field(default_factory=dict[str, ToolRole])
 
     @model_validator(mode="after")
     def _recent_below_trigger(self) -> Self:

@@ -133,6 +133,7 @@ def test_what_is_switched_off_is_not_imported(distributions: Distributions, swit
         ("plugin = Plugin(name='broken', provides={'stores': {}})", "provides stores, which is no plug point"),
         ("plugin = Plugin(name='broken', provides={'clock': {'x': 'module'}})", "x: a factory is"),
         ("plugin = Plugin(name='broken', provides={'clock': {'x': None}})", "x: a factory is"),
+        ("plugin = Plugin(name='broken', tool_roles={'x': 'write'})", "tool_roles.x must be one of act, read, think"),
     ],
 )
 def test_a_broken_plug_in_is_named(distributions: Distributions, code: str, problem: str) -> None:

@@ -27,6 +27,7 @@ from reactor_memory.adapters.loop_bridge import Crossing
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Value
+from reactor_memory.models.tool_roles import HINTS, hints_in
 from reactor_memory.models.turns import in_exchanges
 
 BEGINNING = ""
@@ -333,4 +334,7 @@ def _turn_start(messages: Sequence[BaseMessage]) -> int:
 
 
 def _declaration(tool: BaseTool | dict[str, Any]) -> JsonObject:
-    return convert_to_openai_tool(tool) if isinstance(tool, BaseTool) else tool
+    """With the hints of MCP, which LangChain's adapters keep as the metadata of a tool."""
+    if not isinstance(tool, BaseTool):
+        return tool
+    return {**convert_to_openai_tool(tool), **({HINTS: hints} if (hints := hints_in(tool.metadata)) else {})}

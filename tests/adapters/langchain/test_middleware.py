@@ -80,6 +80,33 @@ async def test_run_with_parallel_calls_is_kept_as_state_has_it(memory: Memory) -
     assert texts(result["messages"]) == [*WHOLE_TURN, "human: thanks", "ai: you are welcome"]
 
 
+async def test_hints_of_mcp_stand_with_the_calls_that_are_kept(memory: Memory) -> None:
+    """As `langchain-mcp-adapters` gives them: in the metadata of a tool."""
+    hinted = look.model_copy(update={"metadata": {"readOnlyHint": True, "destructiveHint": None, "title": "Look"}})
+    model = ScriptedModel(answers=[TWO_CALLS, "both found", "you are welcome"])
+    agent = create_agent(
+        model,
+        [hinted],
+        system_prompt="Be brief.",
+        middleware=[ReactorMemoryMiddleware(memory)],
+        checkpointer=InMemorySaver(),
+    )
+    await agent.ainvoke(said("hello"), THREAD)
+    result = await agent.ainvoke(said("thanks"), THREAD)
+    kept = await memory.read_messages("t1", last=100)
+    roles = [message.metadata.get("tool_roles") for message in kept]
+    assert roles == [None, {"look": "read"}, *[None] * 5]
+    assert (
+        texts(await stored(memory))
+        == texts(result["messages"])
+        == [
+            *WHOLE_TURN,
+            "human: thanks",
+            "ai: you are welcome",
+        ]
+    )
+
+
 async def test_an_empty_user_of_the_configuration_is_nobody(memory: Memory) -> None:
     """As LangGraph's server configures it where nobody signed in."""
     agent = agent_of(ScriptedModel(answers=["hi"]), ReactorMemoryMiddleware(memory))

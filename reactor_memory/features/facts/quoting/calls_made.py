@@ -18,6 +18,7 @@ from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, REPLY
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
 from reactor_memory.models.memory_tools import MEMORY_TOOLS
+from reactor_memory.models.tool_roles import NO_ROLES, ToolRole, ToolRoles, folded_name, roles_in
 from reactor_memory.models.turns import told_interrupted, with_interruptions
 from reactor_memory.text.caches import memo
 from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
@@ -111,24 +112,31 @@ _METRIC = re.compile(r"[\w %./-]{2,40}[:=] ?-?\d[\d.,]{0,20} ?\S{0,6}$")
 
 
 class _Exchange(NamedTuple):
-    """A call of a message, how many of its tool came before it in the message, and its result if there is one."""
+    """A call of a message, how many of its tool came before it in the message, and its result if there is one.
+    `declared`: what somebody who knows the tool says that it does.
+    """
 
     call: ToolCall
     seq: int
     place: int
+    declared: ToolRole | None = None
     result: Message | None = None
     is_interrupted: bool = False
 
 
-def calls_made(messages: Sequence[Message]) -> Iterator[Fact]:
-    """The calls of messages in their order, each under an anchor of its own, whatever order the results came in."""
+def calls_made(messages: Sequence[Message], roles: ToolRoles = NO_ROLES) -> Iterator[Fact]:
+    """The calls of messages in their order, each under an anchor of its own, whatever order the results came in.
+
+    `roles`, by `folded_name`, are those of the settings; then count those that the messages tell. What a tool without
+    one does is learned from what it gives back.
+    """
     said_in = turns_to_name(messages)
-    for exchange in _exchanges(messages):
+    for exchange in _exchanges(messages, roles):
         if not _only_thinks(exchange):
             yield from _call(exchange, _later_words(messages, exchange), said_in.get(exchange.seq, 0))
 
 
-def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
+def _exchanges(messages: Sequence[Message], roles: ToolRoles) -> list[_Exchange]:
     """Some providers number the calls of each turn from 0 again: a result belongs to the newest call of its id. What an
     agent asks its own memory, or notes there, is none: it was said before.
     """
@@ -136,13 +144,15 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
     newest: dict[str, int] = {}
     for message in with_interruptions(messages, max((each.seq or 0 for each in messages), default=0)):
         places: dict[str, int] = {}
+        declared = roles_in(message)
         for call in message.tool_calls:
             if call.name in MEMORY_TOOLS:
                 newest.pop(call.id, None)
                 continue
             places[call.name] = places.get(call.name, 0) + 1
             newest[call.id] = len(found)
-            found.append(_Exchange(call, message.seq or 0, places[call.name]))
+            role = roles.get(folded_name(call.name)) or declared.get(call.name)
+            found.append(_Exchange(call, message.seq or 0, places[call.name], role))
         if message.role == "tool" and (message.tool_call_id or "") in newest:
             index = newest[message.tool_call_id or ""]
             is_interrupted = told_interrupted(message)
@@ -154,6 +164,8 @@ def _exchanges(messages: Sequence[Message]) -> list[_Exchange]:
 
 def _only_thinks(exchange: _Exchange) -> bool:
     """A note of the model to itself, long prose in and nothing or the same out; or a sum, numbers in and one out."""
+    if exchange.declared is not None:
+        return exchange.declared == "think"
     said = " ".join(leaf.text for leaf in leaves(arguments_of(exchange.call.arguments)))
     told = exchange.result.content.strip() if exchange.result else None
     if told is None or decode(told) is not None:
@@ -219,6 +231,8 @@ def _role(exchange: _Exchange) -> CallRole:
     """Whether the call did something. What it gave back tells, with the verb of its name as a first guess: a list, or
     much more than it was asked, is what somebody looked up; an id that nobody knew is something new.
     """
+    if exchange.declared in ("act", "read"):
+        return exchange.declared
     verb = _verb(exchange.call.name)
     reads = verb in READING
     if exchange.result is None or verb in ACTING:
