@@ -38,6 +38,12 @@ _QUOTED = re.compile(
 )
 
 
+NEAR_OWNER = 7
+"""Words from the beginning in which a verb says how things are."""
+
+ELISION = "'"
+"""Joins a small word to the next one ("n'utilisez")."""
+
 _FEW_DIGITS = r"\d{1,2}"
 _BEGINS = r"(?:^|(?<=[.!?。！？؟,，] )|(?<=[。！？，]))"
 _NO_NUMBER = r"(?<![\d.,月一二两三四五六七八九十])"
@@ -51,11 +57,25 @@ class LanguagePack(Value, frozen=True, kw_only=True):
     corrects: tuple[str, ...]
     numbers: tuple[str, ...]
     days: Mapping[str, int]
+    please: tuple[str, ...] = ()
     rules_begin: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    no_rules: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ()
     decides: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     health: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    verbs_of_state: tuple[str, ...] = ()
+    opinions: tuple[str, ...] = ()
+
+
+_PHRASES = (
+    *("please", "rules_begin", "rules", "no_rules", "orders", "decides", "names", "health"),
+    *("states", "owners", "verbs_of_state", "opinions"),
+)
+"""The keys of a pack that are looked up as `_holds` and `_begins` do."""
 
 
 @cache
@@ -72,7 +92,7 @@ def _pack(values: Mapping[str, str]) -> LanguagePack:
         takes_back=_phrases_of(values["takes_back"]),
         corrects=_phrases_of(values["corrects"]),
         numbers=tuple(map(_folded, values.get("numbers", "").split())),
-        **{key: _phrases_of(values.get(key, "")) for key in ("rules_begin", "rules", "decides", "names", "health")},
+        **{key: _phrases_of(values.get(key, "")) for key in _PHRASES},
         days={_folded(phrase): int(away) for phrase, away in days},
     )
 
@@ -144,14 +164,52 @@ def begins_to_correct(text: str) -> bool:
 
 def rules(text: str) -> bool:
     """Whether a statement rules what must or must not be, or on which condition."""
-    lead_in = _LEAD_IN.match(text)
-    begun = _begins(text, "rules_begin") or (lead_in is not None and _begins(text[lead_in.end() :], "rules_begin"))
-    return begun or _holds(text, "rules")
+    starts = _starts(text)
+    if any(_beginning(start, "no_rules") is not None for start in starts):
+        return False
+    return any(_begins(start, "rules_begin") for start in starts) or _holds(text, "rules")
 
 
 def decides(text: str) -> bool:
-    """Whether a statement settles on something."""
-    return _holds(text, "decides")
+    """Whether a statement settles on something, or asks to do something."""
+    return any(map(_orders, _starts(text))) or _holds(text, "decides")
+
+
+def _orders(text: str) -> bool:
+    """A verb of doing begins it, and is no noun of which something is told ("Rent is overdue")."""
+    return _begins(text, "orders") and not _holds(" ".join(text.split()[1:2]), "verbs_of_state")
+
+
+def tells_state(text: str) -> bool:
+    """Whether a statement says how things are with somebody, or with what is his, and not what he thinks of that."""
+    if _holds(text, "opinions") or text.rstrip().endswith(("!", "！")):
+        return False
+    if _begins(text, "states") or (_JOINED.search(text) is not None and _holds(text, "states")):
+        return True
+    return _begins(text, "owners") and _holds(" ".join(text.split()[:NEAR_OWNER]), "verbs_of_state")
+
+
+def _starts(text: str) -> list[str]:
+    """Where a statement may begin: at its first word, or behind what leads in or is polite."""
+    lead_in = _LEAD_IN.match(text)
+    starts = [text] if lead_in is None else [text, text[lead_in.end() :]]
+    return [*starts, *(rest for start in starts if (rest := _behind_please(start)))]
+
+
+def _behind_please(text: str) -> str:
+    _, joined = _phrases_by_word("please")
+    bare = text.lstrip()
+    known = next((phrase for phrase in joined if bare.startswith(phrase)), "")
+    if known:
+        return bare[len(known) :]
+    words = bare.split()
+    first = next((count for count in (1, 2, 3, 4) if _is_please(" ".join(words[:count]))), 0)
+    return " ".join(words[first:]) if first else ""
+
+
+def _is_please(words: str) -> bool:
+    said = _folded(words).strip(" ,")
+    return said in _phrases_by_word("please")[0].get(said.partition(" ")[0], ())
 
 
 def names_somebody(text: str) -> bool:
@@ -173,15 +231,23 @@ def _holds(text: str, key: str) -> bool:
 
 def _begins(text: str, key: str) -> bool:
     """Whether the text begins with one of the phrases, and goes on in the same clause."""
+    known = _beginning(text, key)
+    if not known or known.endswith(ELISION) or _JOINED.search(known):
+        return known is not None
+    behind = _folded(text[:MOST_BEGUN]).partition(known.rsplit(" ", 1)[-1])[2]
+    return not behind.startswith((",", ".", "!", ";", ":"))
+
+
+def _beginning(text: str, key: str) -> str | None:
+    """The phrase that the text begins with."""
     said = _said(text)
     spaced, joined = _phrases_by_word(key)
-    known = next((phrase for phrase in spaced.get(said.split(maxsplit=1)[0] if said.strip() else "", ())
-                  if said.startswith(f" {phrase} ")), None)  # fmt: skip
-    if known is None:
-        return said[1:].startswith(joined)
-    last = known.rsplit(" ", 1)[-1]
-    behind = _folded(text[:MOST_BEGUN]).partition(last)[2]
-    return not behind.startswith((",", ".", "!", ";", ":"))
+    first = said.split(maxsplit=1)[0] if said.strip() else ""
+    elided = f"{first.partition(ELISION)[0]}{ELISION}"
+    if elided in spaced.get(elided, ()):
+        return elided
+    found = next((phrase for phrase in spaced.get(first, ()) if said.startswith(f" {phrase} ")), None)
+    return found or next((phrase for phrase in joined if said.startswith(phrase, 1)), None)
 
 
 @memo(maxsize=16)

@@ -12,7 +12,13 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from reactor_memory.features.facts.quoting.call_links import KEPT, linked_calls
-from reactor_memory.features.facts.quoting.language_packs import begins_to_correct, days_meant, is_courtesy, takes_back
+from reactor_memory.features.facts.quoting.language_packs import (
+    begins_to_correct,
+    days_meant,
+    is_courtesy,
+    takes_back,
+    tells_health,
+)
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
@@ -172,7 +178,10 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
 
 def is_at_stake(each: Said) -> bool:
     """Whether a user, or somebody with a name, says a rule, a condition, or what somebody cannot bear."""
-    return (each.is_users or each.is_named) and each.stance == "own" and each.fact.category in ("CONDITION", "STATE")
+    if not (each.is_users or each.is_named) or each.stance != "own":
+        return False
+    category = each.fact.category
+    return category == "CONDITION" or (category == "STATE" and tells_health(each.fact.value))
 
 
 def _is_nod(each: Said, called: Sequence[int], settled: Container[int]) -> bool:
