@@ -58,6 +58,8 @@ class SqlAmendments:
         return await self._database.read(read_archived, branch)
 
     async def read_withheld(self, branch: Sequence[BranchRange]) -> Withheld:
+        if not await self._database.read(fact_operations.may_withhold, branch):
+            return NOTHING_WITHHELD
         return await self._database.read(fact_operations.read_withheld, branch)
 
     async def read_corrections(self, session_id: str) -> tuple[FactCorrection, ...]:

@@ -17,7 +17,7 @@ from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import key_of, to_json, whole
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold, summary_from
 from reactor_memory.database.driver_errors import DAMAGE
-from reactor_memory.database.operations import Batch, Query, Row, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps, bounded
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.entries import operations as entries
 from reactor_memory.features.entries.models import Entry
@@ -114,6 +114,14 @@ def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> S
 
 
 # The gate
+
+
+@bounded
+def may_withhold(branch: Sequence[BranchRange]) -> Steps[bool]:
+    """Whether there is anything that contexts of the branch may not say: of most sessions there is nothing."""
+    parts = [[part.conversation_id, part.start_seq, part.end_seq or LARGEST] for part in branch]
+    values = key_of(branch[-1].conversation_id) | {"parts": to_json(parts)}
+    return bool((yield Query("anything_withheld", values)))
 
 
 def read_withheld(branch: Sequence[BranchRange]) -> Steps[Withheld]:

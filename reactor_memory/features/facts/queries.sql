@@ -201,6 +201,27 @@ SET archived_until = CASE WHEN state = 'cleared' THEN archived_until END, archiv
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND seq >= :start_seq AND seq <= :end_seq AND state IN ('archived', 'cleared') AND archived_by = :summary_id
 
+-- name: anything_withheld
+-- `parts` is JSON: lists of conversation, first and last seq.
+SELECT 1 FROM fact_corrections WHERE group_id = :group_id AND conversation_id = :conversation_id
+UNION ALL
+SELECT 1 FROM json_each(:parts) AS part
+CROSS JOIN messages AS message INDEXED BY messages_archived
+WHERE message.group_id = :group_id AND message.conversation_id = json_extract(part.value, '$[0]')
+  AND message.seq >= json_extract(part.value, '$[1]') AND message.seq <= json_extract(part.value, '$[2]')
+  AND message.archived_until IS NOT NULL
+LIMIT 1
+
+-- name: anything_withheld [postgres]
+SELECT 1 FROM fact_corrections WHERE group_id = :group_id AND conversation_id = :conversation_id
+UNION ALL
+SELECT 1 FROM json_array_elements(:parts::json) AS part
+CROSS JOIN messages AS message
+WHERE message.group_id = :group_id AND message.conversation_id = part ->> 0
+  AND message.seq >= (part ->> 1)::bigint AND message.seq <= (part ->> 2)::bigint
+  AND message.archived_until IS NOT NULL
+LIMIT 1
+
 -- name: corrections
 SELECT ordinal, anchor, key, value, seq, source_seq, author_id, created_at FROM fact_corrections
 WHERE group_id = :group_id AND conversation_id = :conversation_id

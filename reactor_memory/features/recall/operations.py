@@ -16,7 +16,7 @@ import msgspec
 
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.database.operations import Batch, Query, Row, Steps
+from reactor_memory.database.operations import Batch, Query, Row, Steps, bounded
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.recall.indexed_ranges import indexed_ranges, outside
 from reactor_memory.features.recall.ranking import begun_words, best_places, rarity, scored
@@ -184,6 +184,12 @@ def search(query: RecallQuery) -> Steps[IndexAnswer]:
     return msgspec.structs.replace(answer, found=answer.found[: query.limit])
 
 
+@bounded
+def search_few(query: RecallQuery) -> Steps[IndexAnswer]:
+    """`search` for few words, which reads little."""
+    return search(query)
+
+
 def _ranges(branch: Sequence[BranchRange]) -> Steps[dict[str, tuple[int, int, int]]]:
     """What the index holds of each conversation of the branch, and the number of the conversation."""
     ids = [part.conversation_id for part in branch]
@@ -304,10 +310,10 @@ def _hits(
     }
     rows = msgspec.convert([tuple(row) for row in (yield Query("recall_passages_at", values))], list[_Row])
     by_place: dict[Place, tuple[_Row, list[str]]] = {}
-    for row in rows:
-        for part in parts:
-            first, last = part.bounds
-            if row[0] == part.owner and first <= row[1] <= last and row[2] <= part.last:
+    for part in parts:
+        owner, (first, last) = part.owner, part.bounds
+        for row in rows:
+            if first <= row[1] <= last and row[2] <= part.last and row[0] == owner:
                 by_place[row[1] + part.shift] = row, []
     for name, its_places in places.items():
         for place in by_place.keys() & its_places:

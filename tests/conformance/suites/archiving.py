@@ -18,8 +18,8 @@ from reactor_memory.errors import (
 )
 from reactor_memory.features.archiving import operations
 from reactor_memory.features.archiving.models import Archived
+from reactor_memory.features.facts.amendments import SqlAmendments
 from reactor_memory.features.facts.merge import refold
-from reactor_memory.features.facts.operations import read_withheld
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.features.posted_summaries import operations as posted_summaries
 from reactor_memory.features.posted_summaries.operations import PostRequest
@@ -281,7 +281,7 @@ class ArchiveRules:
 
         async def found() -> list[int]:
             branch = (await session_of(store, "s")).branch
-            withheld = (await store.database.read(read_withheld, branch)).ranges
+            withheld = (await SqlAmendments(store.database).read_withheld(branch)).ranges
             answer = await store.index.search(replace(asked("s", branch, "tea"), withheld=withheld))
             return sorted(hit.passage.seq for hit in answer.found if hit.passage.terms)
 

@@ -11,6 +11,7 @@ from reactor_memory.core.context.withheld import NOTHING_WITHHELD, Withheld
 from reactor_memory.features.erasure import operations as erasure
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.amendment_fold import amended
+from reactor_memory.features.facts.amendments import SqlAmendments
 from reactor_memory.features.facts.mutes import set_mute
 from reactor_memory.features.pins import operations as pin_operations
 from reactor_memory.models import Session
@@ -62,7 +63,7 @@ async def stated(store: Store) -> Said:
 
 
 async def withheld_in(store: Store, session_id: str) -> Withheld:
-    return await store.database.read(fact_operations.read_withheld, (await session_of(store, session_id)).branch)
+    return await SqlAmendments(store.database).read_withheld((await session_of(store, session_id)).branch)
 
 
 class Corrections:
