@@ -35,7 +35,7 @@ EVAL := $(PY) -m reactor_memory eval reactor_memory/data/orders.jsonl.gz --budge
 	--strategies hierarchical --variants tools $(BOUNDS:%=--require '%')
 
 # An environment for each family of libraries of `make bench-peers`; what they require does not go together.
-PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index
+PEER_FAMILIES := openai-agents langchain langgraph google-adk llama-index agno strands-agents
 
 # An environment for each framework of `make test-adapters`, for the same reason; `core` has none of them.
 ADAPTER_FAMILIES := core openai-agents mcp langchain langgraph

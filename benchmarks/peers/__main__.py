@@ -42,7 +42,8 @@ def main(
     """Compare the work of a turn with other libraries, interleaved call by call."""
     reports, failed = list[Report](), list[str]()
     for store in stores or list(STORES):
-        for family, report in _reports(environments, families or list(FAMILIES), store, postgres_url, quick=quick):
+        measured = [family for family in families or FAMILIES if store in FAMILIES[family].stores]
+        for family, report in _reports(environments, measured, store, postgres_url, quick=quick):
             reports.append(report) if report else failed.append(f"{family} ({STORES[store]})")
     report = joined(reports)
     for line in lines(report.rows):

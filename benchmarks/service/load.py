@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 Request = Callable[[], bytes]
 """The next request, whole."""
@@ -49,15 +49,32 @@ async def measure(port: int, clients: Sequence[Request], seconds: float) -> Meas
     return Measured(perf_counter() - started, latencies, failed)
 
 
+class Connection:
+    """One that is kept for many requests, one after the other."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+
+    async def ask(self, whole: bytes) -> bytes:
+        """The body of the answer. Raises `RuntimeError` for one that is no success."""
+        self._writer.write(whole)
+        status, body = await _answer(self._reader)
+        if not status.startswith(b"2"):
+            raise RuntimeError(f"{status.decode()}: {body.decode()}")
+        return body
+
+
 async def ask(port: int, whole: bytes) -> bytes:
-    """One request; the body of its answer."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(whole)
-    status, body = await _answer(reader)
-    writer.close()
-    if not status.startswith(b"2"):
-        raise RuntimeError(f"{status.decode()}: {body.decode()}")
-    return body
+    """One request on a connection of its own; the body of its answer."""
+    async with Connection(port) as connection:
+        return await connection.ask(whole)
 
 
 async def _ask(port: int, client: Request, until: float, latencies: list[float], statuses: list[bytes]) -> None:

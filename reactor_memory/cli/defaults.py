@@ -24,6 +24,7 @@ Defaults = Mapping[str, Default]
 _SHARED = "one caller must not fill the database of all"
 
 SERVICE: dict[str, Default] = {
+    "store.inline_loads": Default("never", "a disk that hangs holds up the request that reads it, not all of them"),
     "store.delete_grace_days": Default(30, "people can restore what they deleted by mistake"),
     "search.enabled": Default(True, "the interface has a search over all conversations of a user"),
     "quotas.max_conversations": Default(10_000, _SHARED),

@@ -118,14 +118,10 @@ def chat_server(invocation: Invocation, host: str | None, port: int | None, dev:
     return anyio.run(serving, backend_options={"use_uvloop": sys.platform != "win32"})
 
 
-NEVER_INLINE = "never"
-"""A disk that hangs must hold up the request that reads it, not all of them."""
-
-
 def service_settings(
     invocation: Invocation, host: str | None, port: int | None, defaults: Defaults = SERVICE
 ) -> ServiceSettings:
     """The settings, with the defaults of a service where nothing else is set."""
-    options = {"http.host": host, "http.port": port, "store.inline_loads": NEVER_INLINE}
+    options = {"http.host": host, "http.port": port}
     chosen = {key: value for key, value in options.items() if value is not None}
     return invocation.settings(**sections(unless_set(invocation, defaults) | chosen))

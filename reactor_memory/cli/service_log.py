@@ -25,7 +25,7 @@ class JsonLine(logging.Formatter):
             "logger": record.name,
             "message": _message_of(record),
         }
-        line.update((key, value) for key, value in vars(record).items() if key not in OWN_FIELDS)
+        line |= {key: value for key, value in vars(record).items() if key not in OWN_FIELDS}
         if record.exc_info and record.exc_info[1] is not None:
             line["exception"] = _exceptions(record.exc_info[1])
         return msgspec.json.encode(line, enc_hook=str).decode()
@@ -49,6 +49,8 @@ def _exceptions(error: BaseException | None) -> list[dict[str, object]]:
 
 def log_service(*, as_json: bool) -> None:
     """Everything that a service has to say: of the library what it does, of others what went wrong."""
+    # A line tells none of these, and every record would look them up
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLine() if as_json else LogLine(verbose=False))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

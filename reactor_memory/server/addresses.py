@@ -27,10 +27,11 @@ def with_slashes(app: ASGIApp) -> ASGIApp:
 
     async def restored(scope: Scope, receive: Receive, send: Send) -> None:
         request: Any = scope
-        request["path_params"] = {
-            name: value.replace(_SLASH, "/") if isinstance(value, str) else value
-            for name, value in request["path_params"].items()
-        }
+        if _SLASH in request["path"]:
+            request["path_params"] = {
+                name: value.replace(_SLASH, "/") if isinstance(value, str) else value
+                for name, value in request["path_params"].items()
+            }
         await app(scope, receive, send)
 
     return restored

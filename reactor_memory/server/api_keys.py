@@ -94,8 +94,10 @@ class KeyRing:
 
     async def find(self, text: str) -> ApiKey | None:
         """The key with this text, if there is one that still holds. Raises `StoreError`."""
-        prefix = prefix_of(text)
-        key = None if prefix is None else await self._look(prefix)
+        match = _FORM.fullmatch(text)
+        if match is None or (match[1] not in self._known and prefix_of(text) is None):
+            return None
+        key = await self._look(match[1])
         return key if key is not None and is_valid(key, text, now=self._clock()) else None
 
     async def _look(self, prefix: str) -> ApiKey | None:

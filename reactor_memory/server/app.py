@@ -15,6 +15,7 @@ from reactor_memory.server import guards
 from reactor_memory.server.addresses import with_slashes
 from reactor_memory.server.guards import Authenticator
 from reactor_memory.server.idempotency import AnsweredRequests
+from reactor_memory.server.json_answers import JsonAnswer
 from reactor_memory.server.limits import BodyLimits
 from reactor_memory.server.openapi import encoded_document
 from reactor_memory.server.paging import ServiceTokens
@@ -48,11 +49,11 @@ def create_app(
             *(routers(parts) if routes is None else routes(container, parts)),
             *plugin_routers(container, parts),
         ],
-        guards=[guards.admitted(authenticator)],
-        middleware=[with_slashes],
+        middleware=[with_slashes, guards.admitted(authenticator)],
         exception_handlers=EXCEPTION_HANDLERS,
         before_send=[_add_headers],
         request_class=JsonRequest,
+        response_class=JsonAnswer,
         request_max_body_size=http.max_body_bytes,
         cors_config=_cors(http.cors_origins),
         on_startup=[container.response_streams().open],

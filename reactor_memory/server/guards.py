@@ -9,14 +9,15 @@ from litestar import Litestar
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.routes import HTTPRoute
-from litestar.types import Scope
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server import problems
 from reactor_memory.server.problems import ProblemError, invalid
 
 Connection: TypeAlias = ASGIConnection[Any, Any, Any, Any]
-Guard: TypeAlias = Callable[[Connection, BaseRouteHandler], Awaitable[None]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Middleware: TypeAlias = Callable[[ASGIApp], ASGIApp]
 Authenticator: TypeAlias = Callable[[Connection], Awaitable[Principal]]
 """Who calls. Raises `ProblemError` or litestar's `NotAuthorizedException` for nobody that we know."""
 
@@ -34,17 +35,26 @@ METHODS = "methods"
 _PARAMETERS = "query_parameters"
 
 
-def admitted(authenticate: Authenticator) -> Guard:
-    """Let nobody pass whom `authenticate` does not know, and nothing that cannot be understood (`check_request`)."""
+def admitted(authenticate: Authenticator) -> Middleware:
+    """Let nobody pass whom `authenticate` does not know, and nothing that cannot be understood (`check_request`).
 
-    async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
-        scope = _scope(connection)
-        if PUBLIC not in handler.opt and scope["method"] != "OPTIONS":
-            principal = scope["user"] = await authenticate(connection)
-            check_caller(principal, handler.opt.get(CALLERS))
-        check_request(connection, handler)
+    It stands between the router and the handler of each address, as the framework's guards do, which copy the handler
+    for each request.
+    """
 
-    return guard
+    def door(app: ASGIApp) -> ASGIApp:
+        async def let_in(scope: Scope, receive: Receive, send: Send) -> None:
+            request, handler = cast("dict[str, Any]", scope), cast("BaseRouteHandler", scope["route_handler"])
+            connection: Connection = ASGIConnection(scope)
+            if PUBLIC not in handler.opt and request["method"] != "OPTIONS":
+                principal = request["user"] = await authenticate(connection)
+                check_caller(principal, handler.opt.get(CALLERS))
+            check_request(connection, handler)
+            await app(scope, receive, send)
+
+        return let_in
+
+    return door
 
 
 def caller(scope: Scope) -> Principal:
@@ -69,12 +79,17 @@ def check_request(connection: Connection, handler: BaseRouteHandler) -> None:
     scope = _scope(connection)
     if scope["query_string"]:
         _check_parameters(connection.query_params, handler.opt[_PARAMETERS])
-    headers = connection.headers
+    headers: Headers = scope["headers"]
     if scope["method"] in ("POST", "PATCH", "PUT"):
-        _check_media_type(headers.get("content-type"), headers.get("content-encoding"), handler)
-    accept = headers.get("accept")
+        _check_media_type(_header(headers, b"content-type"), _header(headers, b"content-encoding"), handler)
+    accept = _header(headers, b"accept")
     if accept is not None and "*/*" not in accept and "application/json" not in accept:
         _check_acceptable(accept.lower(), _media_type(handler))
+
+
+def _header(headers: Headers, name: bytes) -> str | None:
+    """Of the scope: the framework would make a dictionary of all of them first."""
+    return next((value.decode("latin-1") for known, value in headers if known == name), None)
 
 
 def _scope(connection: Connection) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, overload
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from reactor_memory import forms
 from reactor_memory.core.context.blocks import Part
@@ -39,7 +39,9 @@ def time(microseconds: int | None) -> datetime | None:
     """The time; the first or last one that there is for what lies beyond."""
     if microseconds is None:
         return None
-    return _EPOCH + timedelta(microseconds=min(max(microseconds, _FIRST), _LAST))
+    if not _FIRST <= microseconds <= _LAST:
+        microseconds = _FIRST if microseconds < _FIRST else _LAST
+    return _EPOCH + timedelta(0, 0, microseconds)
 
 
 def conversation_summary(shown: sharing.Conversation) -> bodies.ConversationSummary:
@@ -113,20 +115,27 @@ def message(shown: Message, conversation_id: str, *, whole: bool = False) -> bod
 
 def _said(shown: Message, conversation_id: str, *, whole: bool) -> dict[str, Any]:
     metadata = shown.metadata
-    return {
+    said: dict[str, Any] = {
         "conversation_id": conversation_id,
         "role": shown.role,
         "content": shown.content,
         "metadata": _own(metadata) if metadata else metadata,
         "parent_message_id": metadata.get(PARENT_MESSAGE_ID),
         "user_id": shown.author_id if shown.role == "user" else None,
-        "parts": [part for part in shown.parts if whole or not is_reasoning(part)] or UNSET,
-        "tool_calls": [_tool_call(call, whole=whole) for call in shown.tool_calls] or UNSET,
-        "tool_call_id": _given(shown.tool_call_id),
-        "name": _given(shown.name),
-        "outcome": (shown.outcome if shown.role == "tool" else None) or UNSET,
-        "given": shown.given if whole and shown.given is not None else UNSET,
     }
+    if shown.parts:
+        said["parts"] = [part for part in shown.parts if whole or not is_reasoning(part)] or UNSET
+    if shown.tool_calls:
+        said["tool_calls"] = [_tool_call(call, whole=whole) for call in shown.tool_calls]
+    if shown.tool_call_id is not None:
+        said["tool_call_id"] = shown.tool_call_id
+    if shown.name is not None:
+        said["name"] = shown.name
+    if shown.role == "tool" and shown.outcome:
+        said["outcome"] = shown.outcome
+    if whole and shown.given is not None:
+        said["given"] = shown.given
+    return said
 
 
 def _stored_at(message: Message) -> int:
@@ -222,7 +231,3 @@ def _own(metadata: JsonObject) -> JsonObject:
 def _tool_call(call: ToolCall, *, whole: bool) -> bodies.ToolCallBody:
     metadata = call.metadata if whole and call.metadata else UNSET
     return bodies.ToolCallBody(id=call.id, name=call.name, arguments=call.arguments, metadata=metadata)
-
-
-def _given(value: str | None) -> str | UnsetType:
-    return UNSET if value is None else value

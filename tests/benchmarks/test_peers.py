@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -236,6 +237,30 @@ def test_answers_are_compared_with_what_was_said() -> None:
     assert "leave too much" in problem(texts[-1:], 1000)
 
 
+@pytest.mark.parametrize(
+    ("oldest", "is_refused"),
+    [
+        ("begin\n[… 7 characters left out; message 3 …]\nend", False),
+        ("begin\n[… 9 characters left out; message 3 …]\n", False),
+        ("begin\n[… 9 characters left out; message 3 …]\nother", True),
+        ("other\n[… 9 characters left out; message 3 …]\nend", True),
+        ("begin", True),
+    ],
+)
+def test_only_the_middle_of_the_oldest_may_lack(oldest: str, is_refused: bool) -> None:
+    said = [Said("user", "begin " + "middle " * 40 + "end"), Said("assistant", "answer")]
+
+    def problem(loaded: list[str]) -> str:
+        return problem_of_trimmed(loaded, said, 1000, count_tokens, slack=1)
+
+    assert bool(problem([oldest, "answer"])) is is_refused
+    assert problem([said[0].text, oldest]), "the newest must be whole"
+
+
+def test_who_keeps_files_has_no_row_for_postgresql() -> None:
+    assert [name for name, family in FAMILIES.items() if "postgres" not in family.stores] == ["strands-agents"]
+
+
 # -- the table ----------------------------------------------------------------------------------------------------
 
 
@@ -316,10 +341,18 @@ def test_each_family_has_pinned_requirements_and_an_environment() -> None:
         assert all("==" in line for line in pinned)
         wanted = {re.sub(r"\[.*?\]", "", line) for line in requirements(f"requirements-{name}.in")}
         assert {line for line in wanted if "==" in line} <= set(pinned)
+        missing = required() - {line.partition("==")[0] for line in pinned}
+        assert not missing, f"compile requirements-{name}.txt anew: what is measured beside it needs {missing}"
 
 
 def test_goals_name_works_and_stores_that_are_measured() -> None:
     assert {store for _, store, _ in GOALS} == {"sqlite", "postgres"}
+
+
+def required() -> set[str]:
+    """The packages that ours needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {re.split(r"[^\w.-]", each, maxsplit=1)[0].lower() for each in project["dependencies"]}
 
 
 def requirements(name: str) -> list[str]:

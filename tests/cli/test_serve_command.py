@@ -160,8 +160,10 @@ def test_deletions_wait_and_summaries_are_on_unless_settings_say_otherwise(tmp_p
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REACTOR_MEMORY_STORE__DELETE_GRACE_DAYS", "0")
         patch.setenv("REACTOR_MEMORY_SUMMARY__ENABLED", "false")
+        patch.setenv("REACTOR_MEMORY_STORE__INLINE_LOADS", "auto")
         told = service_settings(invocation, "::1", 0)
     assert (told.store.delete_grace_days, told.summary.enabled) == (0, False)
+    assert told.store.inline_loads == "auto"
     assert (told.http.host, told.http.port) == ("::1", 0)
 
 

@@ -142,6 +142,8 @@ class TestKeyRing:
         ring = KeyRing(Keys(key), clock=FakeClock())
         assert await ring.find(forged + checksum(forged)) is None
         assert await ring.find(text) == key
+        assert await ring.find(forged + checksum(forged)) is None, "the key of this prefix is known now"
+        assert await ring.find(text[:-1] + ("0" if text[-1] != "0" else "1")) is None
 
     async def test_what_only_looks_like_key_does_not_reach_the_store(self) -> None:
         database = Keys()

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from reactor_memory.errors import InvalidInputError
+from reactor_memory.features.sharing import messages
 from reactor_memory.models import Message
 from reactor_memory.server.app import create_app
 from reactor_memory.wiring.service_container import ServiceContainer
@@ -35,6 +36,15 @@ def told(answer: Any) -> tuple[int, str, list[str]]:
 
 async def raw(service: Service, path: str, content: Any, **headers: str) -> Any:
     return await service.ask("POST", path, content=content, headers=JSON | headers)
+
+
+async def test_without_a_quota_no_append_asks_what_is_held(
+    service: Service, conversation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(messages, "check_room", lambda *args: asked.append(args))
+    assert await service.said(conversation, "Hello")
+    assert not asked
 
 
 # -- sizes ------------------------------------------------------------------------------------------------------------

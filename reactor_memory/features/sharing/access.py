@@ -53,9 +53,14 @@ class Access:
         """
         check_granted(principal, operation)
         check_session_id(conversation_id, creating=False)
-        conversation = await self._database.read(
-            conversations.get_conversation, conversation_id, principal.user_id, deleted=deleted, described=described
-        )
+        if described:
+            conversation = await self._database.read(
+                conversations.get_conversation, conversation_id, principal.user_id, deleted=deleted, described=True
+            )
+        else:
+            conversation = await self._database.read(
+                conversations.undescribed_conversation, conversation_id, principal.user_id, deleted=deleted
+            )
         if conversation is None or not is_visible(principal, conversation):
             raise SessionNotFoundError(conversation_id)
         check_level(principal, conversation, needs)
@@ -68,7 +73,7 @@ class Access:
         was deleted is there for those who may restore it.
         """
         conversation = await self._database.read(
-            conversations.get_conversation, conversation_id, principal.user_id, deleted=True
+            conversations.undescribed_conversation, conversation_id, principal.user_id, deleted=True
         )
         if conversation is None or not is_visible(principal, conversation):
             raise SessionNotFoundError(conversation_id)

@@ -166,7 +166,8 @@ class Messages:
         batch = await self._manager.prepare_batch(
             session.session_id, messages, user_id=session.owner_id, idempotency_key=key
         )
-        await self._database.read(check_room, session, batch.messages, key, self._quotas)
+        if self._quotas.max_stored_bytes:
+            await self._database.read(check_room, session, batch.messages, key, self._quotas)
         appended = await self._manager.save_batch(batch)
         if session.title is None and any(map(_may_be_title, messages)):
             await self._database.write(conversations.title_conversation, session.session_id)

@@ -18,7 +18,7 @@ from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, ti
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_reader, name_user
 from reactor_memory.database.driver_errors import DAMAGE
-from reactor_memory.database.operations import Query, Row, Rows, Steps
+from reactor_memory.database.operations import Query, Row, Rows, Steps, bounded
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -64,6 +64,14 @@ def get_conversation(
     if user_id is not None:
         yield from name_user(user_id)
     return (yield from _find(conversation_id, user_id, deleted=deleted, described=described))
+
+
+@bounded
+def undescribed_conversation(
+    conversation_id: str, user_id: str | None, *, deleted: bool = False
+) -> Steps[Conversation | None]:
+    """As `get_conversation`: what a check of access reads, one row."""
+    return get_conversation(conversation_id, user_id, deleted=deleted)
 
 
 def _find(conversation_id: str, user_id: str | None, *, deleted: bool, described: bool) -> Steps[Conversation | None]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from reactor_memory.errors import AccessDeniedError, NotGrantedError
-from reactor_memory.features.sharing.access import check_granted, check_level, client_of, is_visible, user_of
+from reactor_memory.features.sharing.access import Access, check_granted, check_level, client_of, is_visible, user_of
+from reactor_memory.features.sharing.audit import Audit
 from reactor_memory.features.sharing.models import LEVELS, AccessLevel, Conversation
 from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operation, Principal
 from reactor_memory.models import BranchRange, Session
@@ -36,6 +39,28 @@ def conversation(
 
 def key(*agent_names: str, operations: tuple[Operation, ...] = OPERATIONS, user_id: str | None = None) -> Principal:
     return Principal(user_id=user_id, client_id="app", grant=Grant(agent_names=agent_names, operations=operations))
+
+
+class Asked:
+    """A database that notes which operations may be read on the thread of the event loop."""
+
+    def __init__(self) -> None:
+        self.bounded: list[bool] = []
+
+    async def read(self, operation: Any, *args: Any, **parts: Any) -> Conversation:
+        self.bounded.append(getattr(operation, "is_bounded", False))
+        return conversation("owner")
+
+
+@pytest.mark.anyio
+async def test_access_is_checked_by_reads_that_are_bounded() -> None:
+    database: Any = Asked()
+    access = Access(database=database, audit=Audit(database=database, clock=lambda: 1))
+    await access.conversation(USER, "c", needs="reader", operation="read")
+    await access.check_visible(USER, "c")
+    assert database.bounded == [True, True]
+    await access.conversation(USER, "c", needs="reader", operation="read", described=True)
+    assert database.bounded[2:] == [False], "a description looks through the messages of a branch"
 
 
 class TestSeeing:
