@@ -46,7 +46,7 @@ COMPILE_ADAPTER = $(PY) -m uv pip compile -q --universal --no-header --no-annota
 LOWEST := core adapters
 LOWEST_EXTRAS_core := http studio redis vectors quicktok
 LOWEST_TESTS_core := tests/database/test_sqlite_store.py tests/database/test_opening.py tests/database/test_read_only.py \
-	tests/conformance/test_sqlite.py tests/conformance/test_postgres.py tests/providers tests/wiring/test_settings.py tests/features/chat tests/features/facts/summarizers/test_gemini.py \
+	tests/conformance/test_sqlite.py tests/conformance/test_postgres.py tests/providers tests/settings/test_settings.py tests/features/chat tests/features/facts/summarizers/test_gemini.py \
 	tests/acceptance/test_cli_operations.py tests/imports/test_importer.py tests/cli/test_serve_command.py tests/adapters/test_batches.py \
 	tests/adapters/test_loop_bridge.py --deselect tests/providers/test_embedders.py::TestWordLlama
 LOWEST_EXTRAS_adapters := mcp openai-agents langchain langgraph

@@ -20,7 +20,7 @@ from pathlib import Path
 from reactor_memory import Memory, Message, open_memory
 from reactor_memory.evaluation.bench.databases import database
 from reactor_memory.evaluation.bench.results import Store
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 USER = "ann"
 TURNS = 1

@@ -22,8 +22,8 @@ from reactor_memory import Message, open_memory
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.evaluation.session_files import reader
 from reactor_memory.models.turns import units
+from reactor_memory.settings.settings import Settings
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from reactor_memory.wiring.settings import Settings
 
 OVERHEAD = 4
 CACHED_PRICE = 0.1

@@ -27,8 +27,8 @@ from reactor_memory.features.facts.summarizers.language_model import LanguageMod
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Usage
 from reactor_memory.providers.questions import Reply, Request
+from reactor_memory.settings.settings import Settings
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from reactor_memory.wiring.settings import Settings
 
 ITEMS, NEW = 12, 4
 """So many items the state holds, and so many come with each answer."""

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory, open_memory
     from reactor_memory.models import Message, Pin, Session, ToolCall
     from reactor_memory.models.ledger import Fact, Summary
+    from reactor_memory.settings.settings import Settings
     from reactor_memory.version import __version__ as __version__
     from reactor_memory.wiring.container import Container
     from reactor_memory.wiring.opening import open_container
-    from reactor_memory.wiring.settings import Settings
 
 _HOME = {
     "ActiveSessionConflictError": "errors",
@@ -72,7 +72,7 @@ _HOME = {
     "SessionDeletedError": "errors",
     "SessionNotFoundError": "errors",
     "SessionOwnershipError": "errors",
-    "Settings": "wiring.settings",
+    "Settings": "settings.settings",
     "StoreError": "errors",
     "StoreFullError": "errors",
     "StoreReadOnlyError": "errors",

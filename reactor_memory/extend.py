@@ -102,10 +102,10 @@ if TYPE_CHECKING:
     from reactor_memory.server.chat_agents import ChatAgent as ChatAgent
     from reactor_memory.server.parameters import Caller as Caller
     from reactor_memory.server.problems import not_found as not_found
+    from reactor_memory.settings.settings import Settings as Settings
     from reactor_memory.wiring.container import Container as Container
     from reactor_memory.wiring.plugins import Given as Given
     from reactor_memory.wiring.plugins import Plugin as Plugin
-    from reactor_memory.wiring.settings import Settings as Settings
 
 _NAMES = {
     "cli.invocation": "Invocation with_common_options",
@@ -148,7 +148,7 @@ _NAMES = {
     "server.problems": "not_found",
     "wiring.container": "Container",
     "wiring.plugins": "Given Plugin",
-    "wiring.settings": "Settings",
+    "settings.settings": "Settings",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

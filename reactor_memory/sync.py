@@ -46,8 +46,8 @@ from reactor_memory.features.search.message_search import MessageSearchService
 from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 from reactor_memory.memory import Memory
 from reactor_memory.models import JsonObject, Message
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -105,7 +105,7 @@ async def bench(
     from reactor_memory.cli.log_lines import log_to_stderr
     from reactor_memory.cli.terminal import print_view, progress
     from reactor_memory.evaluation.bench.run import Plan, run
-    from reactor_memory.wiring.settings import Settings
+    from reactor_memory.settings.settings import Settings
 
     log_to_stderr(verbose=verbose)
     if url is not None and store != "postgres":

@@ -73,8 +73,8 @@ def copy(
 
 async def _copy(source: str, target: str, owner_id: str | None, session_id: str | None, last: bool) -> Copied:
     from reactor_memory.features.transfer.copy import SessionCopier
+    from reactor_memory.settings.settings import Settings
     from reactor_memory.wiring.own_parts import system_clock
-    from reactor_memory.wiring.settings import Settings
 
     clock = system_clock(Settings())
     async with _opened(source, creates=False) as sessions, _opened(target, creates=True) as destination:

@@ -15,14 +15,14 @@ from reactor_memory.database.sqlite import check_place
 from reactor_memory.models import Value
 from reactor_memory.models.leases import WorkState
 from reactor_memory.models.requests import SUMMARIZE
+from reactor_memory.settings.setting_values import canonical_name
+from reactor_memory.settings.settings import EffectiveSetting, Settings
 from reactor_memory.version import __version__
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.own_parts import sqlite_file
 from reactor_memory.wiring.plugins import SOURCE, Binding, Condition, ConditionReport
 from reactor_memory.wiring.selection import provider_of, scheme_of, selected
-from reactor_memory.wiring.setting_values import canonical_name
-from reactor_memory.wiring.settings import EffectiveSetting, Settings
 from reactor_memory.wiring.stores import conditions_of
 
 SELECTED_BY = {

@@ -25,10 +25,10 @@ from reactor_memory.evaluation.sessions import VARIANTS, LabelledSession
 from reactor_memory.evaluation.strategies import replays_of, sections_of
 from reactor_memory.imports.importer import Advance, check_line
 from reactor_memory.models import Value
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
 from reactor_memory.wiring.options import manager_options
-from reactor_memory.wiring.settings import Settings
 
 SEED = 7
 """Of the delays."""

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.models import Session
     from reactor_memory.models.session_pages import SessionPage
+    from reactor_memory.settings.service_settings import ServiceSettings
+    from reactor_memory.settings.settings import Settings
     from reactor_memory.wiring.agent_settings import SettingDifference
     from reactor_memory.wiring.container import Container
-    from reactor_memory.wiring.service_settings import ServiceSettings
-    from reactor_memory.wiring.settings import Settings
 
 P = ParamSpec("P")
 
@@ -54,7 +54,7 @@ class Invocation:
 
     def settings(self, **sections: Any) -> ServiceSettings:
         """The settings, with what the options and the command decide on top; those of the service are checked, too."""
-        from reactor_memory.wiring.service_settings import ServiceSettings
+        from reactor_memory.settings.service_settings import ServiceSettings
 
         if self.store is not None:
             sections["store"] = {**sections.get("store", {}), "url": self.store}
@@ -176,7 +176,7 @@ def unpaid(settings: Settings) -> Settings:
 
 def may_cost(settings: Settings) -> bool:
     """Whether background work asks anybody but what works offline in this process."""
-    from reactor_memory.wiring.setting_values import canonical_name
+    from reactor_memory.settings.setting_values import canonical_name
 
     return (
         canonical_name(settings.summary.provider) != "extractive"

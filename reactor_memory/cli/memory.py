@@ -15,7 +15,7 @@ from reactor_memory.errors import ConfigurationError, SummarizationError
 
 if TYPE_CHECKING:
     from reactor_memory.memory import Memory
-    from reactor_memory.wiring.settings import Settings
+    from reactor_memory.settings.settings import Settings
 
 
 @click.command(cls=SessionCommand)

@@ -11,9 +11,9 @@ from click.exceptions import Exit
 
 from reactor_memory.cli.tried_parts import told
 from reactor_memory.errors import PluginError, ReactorMemoryError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.plugins import Plugin, discover, evaluate, imported, load
-from reactor_memory.wiring.settings import Settings
 
 
 class PluginGroup(click.Group):

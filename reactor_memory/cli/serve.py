@@ -17,8 +17,8 @@ from reactor_memory.text.documents import page
 
 if TYPE_CHECKING:
     from reactor_memory.server.development import DevelopmentIssuer
+    from reactor_memory.settings.service_settings import ServiceSettings
     from reactor_memory.wiring.container import Container
-    from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 @click.command()

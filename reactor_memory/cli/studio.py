@@ -35,7 +35,7 @@ def studio(invocation: Invocation, port: int, writes: bool, works: bool) -> int:
             "studio", package=(error.name or "litestar").partition(".")[0], extra="studio"
         ) from None
     from reactor_memory.cli.tables import difference
-    from reactor_memory.wiring.setting_values import masked_url
+    from reactor_memory.settings.setting_values import masked_url
 
     recorded = sections(unless_set(invocation, STUDIO)) if writes else {}
     invocation.require_store(invocation.settings())

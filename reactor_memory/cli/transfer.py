@@ -18,7 +18,7 @@ from reactor_memory.errors import ImportFormatError, SummarizationError
 if TYPE_CHECKING:
     from reactor_memory.imports.importer import FileSize, Imported, Importer, Origin
     from reactor_memory.memory import Memory
-    from reactor_memory.wiring.settings import Settings
+    from reactor_memory.settings.settings import Settings
 
 OFFLINE = "extractive"
 """The summarizer that costs nothing and asks nobody."""

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from reactor_memory.errors import ReactorMemoryError
 from reactor_memory.models import Message
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.settings import Settings
 
 SECONDS = 30
 SENTENCES = ("My order number is QX-1042.", "I would like it on Friday.")

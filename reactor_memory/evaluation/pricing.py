@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reactor_memory.models import Value
 from reactor_memory.models.ledger import Usage
-from reactor_memory.wiring.sections import Price, PriceSettings
+from reactor_memory.settings.sections import Price, PriceSettings
 
 PER = 1_000_000
 """Prices are for so many tokens."""

@@ -28,10 +28,10 @@ from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Message, Value
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Summary, SummaryHead
+from reactor_memory.settings.settings import Settings
 from reactor_memory.text.spans import sentences
 from reactor_memory.wiring.asked_models import ANSWER_SECONDS
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore, Redactor, Summarizer, SummaryStore

@@ -24,9 +24,9 @@ from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Usage
+from reactor_memory.settings.sections import Price
 from reactor_memory.wiring.asked_models import summarizing_model
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.sections import Price
 
 Questions: TypeAlias = Literal["message", "query", "off"]
 """``message``: turns recall as by default, and each probe's question is the message to come of a context of its own, as

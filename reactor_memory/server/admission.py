@@ -30,7 +30,7 @@ from reactor_memory.server.jwks import (
     keys_of,
 )
 from reactor_memory.server.rate_limits import Buckets
-from reactor_memory.wiring.service_sections import AuthSettings, IssuerSettings
+from reactor_memory.settings.service_sections import AuthSettings, IssuerSettings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock

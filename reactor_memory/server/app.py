@@ -26,8 +26,8 @@ from reactor_memory.server.request_bodies import JsonRequest
 from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
 from reactor_memory.server.routes import Parts, Routes, routers
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer
-from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 def create_app(

@@ -12,8 +12,8 @@ from reactor_memory.memory import Memory
 from reactor_memory.models import Message, Value
 from reactor_memory.server import problems
 from reactor_memory.server.problems import ProblemError
+from reactor_memory.settings.service_sections import ServedAgent
 from reactor_memory.wiring.service_container import ServiceContainer
-from reactor_memory.wiring.service_sections import ServedAgent
 
 MODEL = "model"
 """The name of the agent that asks the chat model of `chat.provider`, without tools."""

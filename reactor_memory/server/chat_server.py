@@ -38,8 +38,8 @@ from reactor_memory.server.parameters import Caller
 from reactor_memory.server.problems import Kind, ProblemError, problem_of
 from reactor_memory.server.process import run
 from reactor_memory.server.routes import SYSTEM, Parts, Routes, router_of
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer
-from reactor_memory.wiring.service_settings import ServiceSettings
 
 MODEL_FAILED = Kind(status=502, code="model_failed", title="The model did not answer")
 SHOWN = 100

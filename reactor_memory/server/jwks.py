@@ -16,8 +16,8 @@ import jwt
 import msgspec
 
 from reactor_memory.models import Value
+from reactor_memory.settings.service_sections import LARGEST_SET_BYTES
 from reactor_memory.text.bounded_json import decoded
-from reactor_memory.wiring.service_sections import LARGEST_SET_BYTES
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock

@@ -32,9 +32,9 @@ from reactor_memory.server.request_records import Observed, Observer, RequestLog
 from reactor_memory.server.routes import Routes
 from reactor_memory.server.shutdown import Requests, Server, Stop, check_grace, stopping
 from reactor_memory.server.slow_bodies import BoundedBodies
+from reactor_memory.settings.service_sections import HttpSettings
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_sections import HttpSettings
-from reactor_memory.wiring.service_settings import ServiceSettings
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ import uvicorn
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.service_settings import ServiceSettings
+from reactor_memory.settings.service_settings import ServiceSettings
 
 log = logging.getLogger(__name__)
 

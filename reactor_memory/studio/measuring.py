@@ -18,8 +18,8 @@ from reactor_memory.evaluation.session_replay import Outcome, replay_sessions
 from reactor_memory.evaluation.sessions import LabelledSession
 from reactor_memory.evaluation.strategies import sections_of
 from reactor_memory.models import Message
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Settings
 
 BUDGETS = (500, 1000, 2000, 4000, 8000)
 STRATEGIES = ("hierarchical", "take-last")

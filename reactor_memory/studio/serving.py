@@ -9,13 +9,13 @@ import anyio
 import uvicorn
 
 from reactor_memory.memory import open_memory
+from reactor_memory.settings.settings import Settings
 from reactor_memory.studio.app import create_app
 from reactor_memory.studio.doorkeeper import Doorkeeper
 from reactor_memory.studio.hosts import bound
 from reactor_memory.studio.measuring import Evaluations
 from reactor_memory.studio.rendering import Pages
 from reactor_memory.studio.studio import Studio
-from reactor_memory.wiring.settings import Settings
 
 
 async def run(

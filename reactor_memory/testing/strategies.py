@@ -13,10 +13,10 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import BudgetExceededError, SummarizationError
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.settings.settings import Settings
 from reactor_memory.testing.doubles import ScriptedCondenser
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Settings
 
 CURRENT = Message.user("And which of them do I pay for?")
 BUDGETS = (40, 60, 90, 150, 250, 400, 700, 1200, 2500, 20_000)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.database.database import Database
 from reactor_memory.models import Value
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock

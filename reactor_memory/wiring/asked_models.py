@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.wiring.sections import ModelSettings
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.sections import ModelSettings
+from reactor_memory.settings.settings import Settings
 
 GEMINI_MODEL = "gemini-3.5-flash-lite"
 """What is asked of Gemini where the settings name no model: a current lightweight one."""

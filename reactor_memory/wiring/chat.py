@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.asked_models import ANSWER_SECONDS, GEMINI_MODEL, key_of, named_model, of_model
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.selection import is_progressive, named_by
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, SummaryStore

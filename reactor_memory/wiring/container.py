@@ -16,6 +16,7 @@ from dependency_injector import containers, providers
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import agent_settings, asked_models, feature_sources, features, options, stores, work_kinds
 from reactor_memory.wiring import chat as chat_wiring
 from reactor_memory.wiring import facts as facts_wiring
@@ -29,7 +30,6 @@ from reactor_memory.wiring.selection import (
     named_by,
     refuse_without_database,
 )
-from reactor_memory.wiring.settings import Settings
 
 
 class Container(containers.DeclarativeContainer):

@@ -9,6 +9,7 @@ from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.breaker import CircuitBreaker
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.asked_models import (
     ANSWER_SECONDS,
     GEMINI_MODEL,
@@ -18,7 +19,6 @@ from reactor_memory.wiring.asked_models import (
     of_model,
 )
 from reactor_memory.wiring.selection import counter_of, microseconds
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Redactor, Summarizer

@@ -13,8 +13,8 @@ from reactor_memory.core.sources import Asked, GuardedSource, Source, Views
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message, Role, Session
 from reactor_memory.models.requests import ContextRows
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.notes.block import NotesBlock

@@ -15,8 +15,8 @@ from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.manager import nothing
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.options import settings_fingerprint
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.manager import ConversationManager

@@ -15,12 +15,12 @@ from dependency_injector import providers
 from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.forks import Process
 from reactor_memory.errors import MissingExtraError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.text.languages import read_languages
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.options import chat_summarizer_kind
 from reactor_memory.wiring.own_parts import NOOP, SUMMARIZING
 from reactor_memory.wiring.selection import PROGRESSIVE
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Summarizer, TokenCounter

@@ -13,10 +13,10 @@ from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.manager import ManagerOptions
 from reactor_memory.core.planning import LoadingOptions
-from reactor_memory.wiring.sections import CONVERSATION_SUMMARY
+from reactor_memory.settings.sections import CONVERSATION_SUMMARY
+from reactor_memory.settings.setting_values import canonical_name
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.selection import context_limits, message_limits
-from reactor_memory.wiring.setting_values import canonical_name
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from reactor_memory.core.context.strategy import Strategy, TakeLast
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import chat, facts, responses, search, tiers
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.queries import QUERIES
@@ -21,7 +22,6 @@ from reactor_memory.wiring.selection import (
     scheme_of,
     tiktoken_counter,
 )
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Redactor

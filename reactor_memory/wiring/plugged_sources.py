@@ -14,8 +14,8 @@ from reactor_memory.core.load_requests import LoadRequest
 from reactor_memory.core.sources import Asked, Source
 from reactor_memory.errors import ReactorMemoryError, StoreCorruptError
 from reactor_memory.models.requests import ContextRows
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.settings import Settings
 
 T = TypeVar("T")
 

@@ -27,8 +27,8 @@ from pydantic import BaseModel, ValidationError
 
 from reactor_memory.errors import ConfigurationError, PluginError, ReactorMemoryError
 from reactor_memory.models.tool_roles import ToolRole, ToolRoles
-from reactor_memory.wiring.setting_values import canonical_name
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.setting_values import canonical_name
+from reactor_memory.settings.settings import Settings
 
 GROUP = "reactor_memory.plugins"
 LIBRARY = "reactor-memory"

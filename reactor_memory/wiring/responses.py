@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reactor_memory.errors import ConfigurationError, MissingExtraError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.selection import microseconds
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.features.responses.models import ResponseStore

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.models.requests import Ahead
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.asked_models import VECTOR_SECONDS, key_of, new_breaker, of_model
 from reactor_memory.wiring.plugins import ConditionReport
 from reactor_memory.wiring.selection import asked_by, microseconds
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Embedder, MessageStore, RecallIndex, Redactor

@@ -9,9 +9,9 @@ import msgspec
 
 from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.validation import MessageLimits
+from reactor_memory.settings.setting_values import canonical_name
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.plugins import STORES_WITHOUT_DATABASE, ConditionReport
-from reactor_memory.wiring.setting_values import canonical_name
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import TokenCounter

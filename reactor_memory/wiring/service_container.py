@@ -19,12 +19,12 @@ from reactor_memory.features.sharing.members import Sharing
 from reactor_memory.features.sharing.messages import Messages
 from reactor_memory.features.sharing.models import Quotas
 from reactor_memory.features.sharing.summaries import Summaries
+from reactor_memory.settings.service_settings import ServiceSettings
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import responses
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import opened
 from reactor_memory.wiring.selection import message_limits
-from reactor_memory.wiring.service_settings import ServiceSettings
-from reactor_memory.wiring.settings import Settings
 
 
 @asynccontextmanager

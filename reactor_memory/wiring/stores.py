@@ -11,6 +11,8 @@ from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
+from reactor_memory.settings.setting_values import canonical_name
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import (
@@ -22,8 +24,6 @@ from reactor_memory.wiring.selection import (
     scheme_of,
     selected,
 )
-from reactor_memory.wiring.setting_values import canonical_name
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import (

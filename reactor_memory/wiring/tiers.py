@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.selection import PROGRESSIVE, context_limits
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Condenser, MessageStore, Summarizer

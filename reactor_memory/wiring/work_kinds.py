@@ -14,8 +14,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, StoreCorruptError
 from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, SCRUB, SUMMARIZE
 from reactor_memory.providers.breaker import CircuitBreaker
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.selection import PROGRESSIVE
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore, SummaryStore

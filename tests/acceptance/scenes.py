@@ -11,9 +11,9 @@ from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, Memory, Message, Settings, open_memory
 from reactor_memory.models.ledger import Extraction, Fact
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.testing import ScriptedSummarizer
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 
 USER = "alice"
 

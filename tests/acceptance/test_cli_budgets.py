@@ -15,7 +15,7 @@ import pytest
 from reactor_memory.core.log.last_budgets import MOST_SESSIONS, LastBudgets, read_last_budget
 from reactor_memory.memory import open_memory
 from reactor_memory.models import Message
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 from tests.proofs.damages import change
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from reactor_memory.settings.settings import Settings
 from reactor_memory.studio import serving
-from reactor_memory.wiring.settings import Settings
 from tests.acceptance.conftest import Run, small_talk, write_sessions
 
 LOOKS = (["sessions"], ["show", "s1"], ["context", "s1", "--budget", "700"], ["facts", "s1"], ["pins", "s1"])

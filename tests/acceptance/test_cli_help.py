@@ -88,7 +88,7 @@ from reactor_memory.cli import main
 with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     main(sys.argv[1:])
 heavy = ("reactor_memory.wiring.container", "reactor_memory.wiring.opening",
-         "reactor_memory.wiring.settings", "rich", "pydantic", "sqlalchemy",
+         "reactor_memory.settings.settings", "rich", "pydantic", "sqlalchemy",
          "alembic", "asyncpg", "litestar", "uvicorn", "uvloop", "prometheus_client")
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """

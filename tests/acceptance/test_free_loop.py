@@ -22,9 +22,9 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import Message
 from reactor_memory.providers.bounded_http import MAX_ANSWER_BYTES
 from reactor_memory.providers.gemini_embedder import GeminiEmbedder
+from reactor_memory.settings.settings import Settings
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
 from tests.scenes import hurting_texts
 from tests.scenes.loop_watch import MOST_SECONDS, free_loop
 from tests.scenes.tables import each_row

@@ -13,7 +13,7 @@ import pytest
 
 from reactor_memory.errors import ConfigurationError, ReactorMemoryError, StoreError, StoreUnavailableError
 from reactor_memory.memory import open_memory
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 from tests.acceptance.conftest import Run
 from tests.scenes.postgres_server import execute
 

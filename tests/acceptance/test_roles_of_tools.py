@@ -11,9 +11,9 @@ from reactor_memory import open_memory
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.memory import Memory
 from reactor_memory.models import Message, ToolCall
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.plugins import Plugin, evaluate
-from reactor_memory.wiring.settings import Settings
 
 READS, ACTS = {"readOnlyHint": True}, {"readOnlyHint": False}
 DECLARED: list[dict[str, Any]] = [

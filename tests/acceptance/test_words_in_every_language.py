@@ -8,7 +8,7 @@ import pytest
 
 from reactor_memory import Memory, open_memory
 from reactor_memory.features.search.models import MessageSearch
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 from tests.scenes.word_forms import PAIRS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

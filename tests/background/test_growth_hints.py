@@ -16,7 +16,7 @@ from reactor_memory.background.growth_hints import GrowthHints
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.models import Message
 from reactor_memory.models.leases import Lease
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,8 @@ from reactor_memory.database.postgres_address import UNKNOWN, place_of
 from reactor_memory.database.postgres_errors import unconnected
 from reactor_memory.errors import StoreError, StoreUnavailableError
 from reactor_memory.memory import open_memory
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.queries import QUERIES
-from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
 

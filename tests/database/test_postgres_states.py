@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from reactor_memory.errors import StoreUnavailableError
 from reactor_memory.memory import open_memory
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 from tests.database.test_poolers import MODES, PROGRAM, pooled
 from tests.scenes.troubled_databases import OwnServer, own_server
 

@@ -23,8 +23,8 @@ from reactor_memory.database.schema import REVISION_TABLE
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.errors import OutcomeUnknownError, StoreFullError, StoreUnavailableError
 from reactor_memory.server.app import create_app
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.scenes.troubled_databases import Answer, OwnServer, asked, asked_at_once, held, stalls
 from tests.server.callers import Service, who_says_so
 

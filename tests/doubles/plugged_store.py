@@ -6,9 +6,9 @@ import pytest
 
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.summary_store import SqlSummaryStore
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
-from reactor_memory.wiring.settings import Settings
 from tests.doubles.dict_records import DictRecords
 from tests.scenes.stores import memory_database
 

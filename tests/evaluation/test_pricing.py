@@ -6,7 +6,7 @@ import pytest
 
 from reactor_memory.evaluation.pricing import Traffic, cost_of_summaries, cost_of_turns, prices_of
 from reactor_memory.models.ledger import Usage
-from reactor_memory.wiring.sections import Price, PriceSettings
+from reactor_memory.settings.sections import Price, PriceSettings
 
 SMALL = Price(cached_input=0.1, input=1.0, output=4.0)
 LARGE = Price(cached_input=1.0, input=10.0, output=40.0)

@@ -14,7 +14,7 @@ from reactor_memory.evaluation.strategies import NO_LIMIT, QUICK_STRATEGIES, STR
 from reactor_memory.models import Message, Session, ToolCall
 from reactor_memory.models.ledger import Summary
 from reactor_memory.models.requests import ContextRows
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 from tests.scenes.drafts import lines_in
 
 pytestmark = pytest.mark.anyio

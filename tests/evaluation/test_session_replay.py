@@ -19,10 +19,10 @@ from reactor_memory.evaluation.strategies import ROLLING_SHARE, STRATEGIES, repl
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import NOTHING_KNOWN, Extraction, Known
+from reactor_memory.settings.sections import Price, PriceSettings
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.sections import Price, PriceSettings
-from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

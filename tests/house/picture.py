@@ -23,7 +23,7 @@ FLOORS = (
     ("wiring",),
     ("features",),
     ("background", "providers", "tokens"),
-    ("core",),
+    ("core", "settings"),
     ("database", "forms", "text"),
     ("models",),
     ("errors", "lazy_names", "version"),

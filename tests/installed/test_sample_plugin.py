@@ -32,7 +32,7 @@ print(json.dumps(anyio.run(main)))
 SHOW_CONDITIONS = """
 import json, sys
 from reactor_memory.wiring.plugins import discover, evaluate
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 report = evaluate(discover(), Settings())
 print(json.dumps([[each.plugin, each.selected, each.reason] for each in report.conditions]))

@@ -15,7 +15,7 @@ from tests.installed.conftest import CHECKOUT, Run
 IMPORT_EVERYTHING = """
 import importlib, json, pkgutil
 import reactor_memory
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 for module in pkgutil.walk_packages(reactor_memory.__path__, "reactor_memory."):
     if "_migrations" not in module.name and not module.name.endswith("__main__"):

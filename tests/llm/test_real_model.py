@@ -36,7 +36,7 @@ from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.models.ledger import Fact
 from reactor_memory.providers.openai_client import OpenAIClient
 from reactor_memory.providers.questions import Reply, Request
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

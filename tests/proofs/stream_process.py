@@ -10,8 +10,8 @@ import asyncio
 import sys
 
 from reactor_memory.server.app import create_app
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.sse import serving, who_says_so
 
 

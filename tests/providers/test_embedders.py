@@ -12,8 +12,8 @@ from reactor_memory.errors import ConfigurationError, EmbeddingError, MissingExt
 from reactor_memory.providers.gemini_embedder import GeminiEmbedder, of_length_one
 from reactor_memory.providers.openai_embedder import OpenAIEmbedder
 from reactor_memory.providers.wordllama_embedder import WordLlamaEmbedder
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.settings import Settings
 from tests.doubles import fake_openai as openai_questions
 from tests.doubles.fake_gemini import FakeGemini, Question
 from tests.doubles.fake_openai import FakeOpenAI, complains

@@ -30,8 +30,8 @@ from reactor_memory.features.facts.summarizers.extractive import ExtractiveSumma
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.models.ledger import Usage
 from reactor_memory.providers.questions import Reply, Request
+from reactor_memory.settings.settings import Settings
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-from reactor_memory.wiring.settings import Settings
 
 FOLDER = Path(__file__).with_name("answered")
 NAMES = ("code", "service", "sql", "german", "spanish", "people")

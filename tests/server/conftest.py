@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from reactor_memory.server.app import create_app
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.callers import Service, who_says_so
 
 _numbers = count()

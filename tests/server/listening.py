@@ -14,8 +14,8 @@ from reactor_memory.server.development import DevelopmentIssuer
 from reactor_memory.server.process import address_listened_on, listening, metrics_listening, serve
 from reactor_memory.server.routes import Routes
 from reactor_memory.server.shutdown import Stop
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 
 
 class Listening:

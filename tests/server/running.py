@@ -14,8 +14,8 @@ from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
 from reactor_memory.server.development import DevelopmentIssuer
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 
 UNLIMITED = {"user_requests_per_minute": 0, "agent_requests_per_minute": 0, "failures_per_minute": 0}
 

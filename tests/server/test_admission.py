@@ -10,10 +10,10 @@ from reactor_memory.features.sharing.principals import ApiKey, Grant, Operation,
 from reactor_memory.server.admission import Admission, admission_of, require_callers
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.development import DevelopmentIssuer, require_loopback
+from reactor_memory.settings.service_sections import AuthSettings
+from reactor_memory.settings.settings import Settings
 from reactor_memory.testing import FakeClock
 from reactor_memory.wiring.service_container import ServiceContainer
-from reactor_memory.wiring.service_sections import AuthSettings
-from reactor_memory.wiring.settings import Settings
 from tests.doubles.fake_key_server import FakeKeyServer
 from tests.doubles.scripted_database import ScriptedDatabase
 from tests.scenes.signing import AUDIENCE, ISSUER, NOW, SECRET, jwk, key_set, rsa_key, token

@@ -22,12 +22,12 @@ from reactor_memory.features.sharing.principals import Grant, Operation
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.chat_agents import ChatAgent, agents_of
 from reactor_memory.server.chat_server import chat_routes
+from reactor_memory.settings.service_sections import AuthSettings
+from reactor_memory.settings.service_settings import ServiceSettings
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_sections import AuthSettings
-from reactor_memory.wiring.service_settings import ServiceSettings
-from reactor_memory.wiring.settings import Settings
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.doubles.offline_agent import OfflineAgent
 from tests.scenes.stores import memory_database

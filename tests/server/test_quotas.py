@@ -16,8 +16,8 @@ from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.features.transfer.copy import SessionCopier
 from reactor_memory.models import JsonObject
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.callers import Service
 
 pytestmark = pytest.mark.anyio

@@ -19,8 +19,8 @@ from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.server.guards import Connection
 from reactor_memory.server.readiness import NO_PROBES, Probe, Probes
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.scenes.tables import each_row
 from tests.server.listening import listening_service
 

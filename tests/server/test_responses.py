@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.testing import FakeClock
 from reactor_memory.wiring import responses
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.sse import agent, open_stream, serving, text_until_end, user, who_says_so
 
 pytestmark = pytest.mark.anyio

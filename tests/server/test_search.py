@@ -13,9 +13,9 @@ from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.features.sharing.access import agents_of
 from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.testing import append_messages
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.doubles.fake_embedder import FakeEmbedder
 from tests.server.callers import Service
 

@@ -21,8 +21,8 @@ import pytest
 from reactor_memory.features.sharing import key_operations
 from reactor_memory.features.sharing.principals import ANY_AGENT, OPERATIONS, Grant
 from reactor_memory.server.api_keys import new_key
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.server.processes import ServiceProcess, caller, service
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from reactor_memory.features.sharing.principals import OPERATIONS, Grant, Operat
 from reactor_memory.server.admission import admission_of
 from reactor_memory.server.api_keys import new_key
 from reactor_memory.server.app import create_app
+from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.service_settings import ServiceSettings
 from tests.scenes.signing import AUDIENCE, ISSUER, SECRET, token
 from tests.server.authorization import WHO
 

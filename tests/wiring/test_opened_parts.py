@@ -10,9 +10,9 @@ from dependency_injector import providers
 
 from reactor_memory import open_memory
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
 pytestmark = pytest.mark.anyio

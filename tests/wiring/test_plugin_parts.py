@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field
 
 from reactor_memory import open_memory
 from reactor_memory.errors import ConfigurationError, PluginError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.own_parts import OWN_PARTS
 from reactor_memory.wiring.part_shapes import PORTS, defect_of
 from reactor_memory.wiring.plugins import PLUG_POINTS, Given, Plugin, evaluate
-from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from reactor_memory import open_memory
 from reactor_memory.errors import ConfigurationError, PluginError
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import plugins
 from reactor_memory.wiring.plugins import GROUP, Plugin, discover, evaluate, load
-from reactor_memory.wiring.settings import Settings
 from tests.scenes.tables import each_row
 
 

@@ -12,9 +12,9 @@ from reactor_memory.features.sharing.principals import Grant, Principal
 from reactor_memory.models import Message
 from reactor_memory.server.api_keys import KeyRing, new_key
 from reactor_memory.server.idempotency import AnsweredRequests, KeyedRequest
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.plugins import WITHOUT_DATABASE
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
-from reactor_memory.wiring.settings import Settings
 from reactor_memory.wiring.stores import conditions_of
 from tests.doubles.plugged_store import PLAIN, plug_in_plain_store
 from tests.scenes.tables import each_row

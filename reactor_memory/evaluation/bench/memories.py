@@ -11,9 +11,9 @@ from dependency_injector import providers
 from reactor_memory.core.manager import ConversationManager
 from reactor_memory.database.database import Database
 from reactor_memory.models import Value
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Settings
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, MessageStore

@@ -34,8 +34,8 @@ from reactor_memory.evaluation.bench.results import Filling, Result, Run, Store,
 from reactor_memory.evaluation.bench.statement_counter import counted
 from reactor_memory.evaluation.bench.works import Bench, Case, Crowd, cases, crowds, load_memory, opened_bench
 from reactor_memory.models import Message, Value
+from reactor_memory.settings.settings import Settings
 from reactor_memory.version import __version__
-from reactor_memory.wiring.settings import Settings
 
 Stage: TypeAlias = Callable[[str, int], Advance]
 """Begins a part of the run, with its title and how much there is to do."""

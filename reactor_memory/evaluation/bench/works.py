@@ -10,8 +10,8 @@ from reactor_memory.evaluation.bench.bench_sessions import TURN, appended, crowd
 from reactor_memory.evaluation.bench.memories import BUDGET, USER, Memories
 from reactor_memory.evaluation.bench.raw import Raw, Turns, new_keys
 from reactor_memory.evaluation.bench.results import Work
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Settings
 
 Begin: TypeAlias = Callable[[], Awaitable[object]]
 """Prepares a call; awaiting what it returns is what is measured."""

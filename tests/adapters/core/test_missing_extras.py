@@ -8,7 +8,7 @@ import pytest
 
 from reactor_memory import Message, open_memory
 from reactor_memory.errors import MissingExtraError
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 ADAPTERS = {
     "openai_agents": ("openai-agents", "openai-agents"),

@@ -18,9 +18,9 @@ from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.models import Message, Session
 from reactor_memory.models.index_requests import RecallQuery
 from reactor_memory.models.requests import ContextQuery
+from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

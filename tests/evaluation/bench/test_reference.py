@@ -21,7 +21,7 @@ from reactor_memory.evaluation.bench.memories import BUDGET, USER, Memories, mem
 from reactor_memory.evaluation.bench.raw import Raw, postgres_raw, sqlite_raw
 from reactor_memory.evaluation.bench.reference_commits import Commits
 from reactor_memory.models import Message
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

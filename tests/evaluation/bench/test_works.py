@@ -23,7 +23,7 @@ from reactor_memory.evaluation.bench.results import WORKS
 from reactor_memory.evaluation.bench.statement_counter import counted
 from reactor_memory.evaluation.bench.works import COLD_EVERY, Bench, Case, Crowd, cases, crowds, opened_bench
 from reactor_memory.models import Message
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor_memory import ConfigurationError, Settings
-from reactor_memory.wiring.sections import ChatMemorySettings
+from reactor_memory.settings.sections import ChatMemorySettings
 from tests.scenes.tables import each_row
 
 

@@ -25,11 +25,11 @@ from reactor_memory.models import Message
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import INDEX_SEARCH
 from reactor_memory.providers.breaker import CircuitBreaker
+from reactor_memory.settings.settings import Settings
 from reactor_memory.testing import FakeClock, append_messages
 from reactor_memory.text.analyzer import ANALYZER_VERSION
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.settings import Settings
 from tests.doubles.fake_embedder import FakeEmbedder
 from tests.scenes.stores import SqlStore, sqlite_store
 

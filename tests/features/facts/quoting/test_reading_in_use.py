@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reactor_memory import Memory, open_memory
 from reactor_memory.features.facts import rendering
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 from tests.features.facts.quoting.reading import calls, result, says, user
 
 pytestmark = pytest.mark.anyio

@@ -22,8 +22,8 @@ from pydantic import (
 from pydantic_settings import NoDecode
 
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.settings.setting_values import PluginName, Section, WebUrl, names_of, web_url
 from reactor_memory.text.addresses import is_loopback
-from reactor_memory.wiring.setting_values import PluginName, Section, WebUrl, names_of, web_url
 
 _ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]+")
 

@@ -21,8 +21,7 @@ from pydantic import (
 from pydantic.functional_validators import ModelWrapValidatorHandler  # where each version has it
 
 from reactor_memory.models.tool_roles import ToolRole
-from reactor_memory.text.addresses import is_loopback
-from reactor_memory.wiring.setting_values import (
+from reactor_memory.settings.setting_values import (
     FileMode,
     PluginName,
     PluginNames,
@@ -32,6 +31,7 @@ from reactor_memory.wiring.setting_values import (
     StoreUrl,
     WebUrl,
 )
+from reactor_memory.text.addresses import is_loopback
 
 CONDENSED_PROMPT = """\
 Summarize the conversation below.
@@ -148,7 +148,7 @@ def chat_memory_by_name(given: dict[str, Any]) -> dict[str, Any]:
     """The settings of the chat memory by their names, so that a stronger source wins over any other name."""
     if not given:
         return given
-    from reactor_memory.wiring.chat_memory_names import by_name
+    from reactor_memory.settings.chat_memory_names import by_name
 
     return by_name(given)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reactor_memory.wiring.service_sections import AuthSettings, ChatServerSettings, HttpSettings
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.service_sections import AuthSettings, ChatServerSettings, HttpSettings
+from reactor_memory.settings.settings import Settings
 
 
 class ServiceSettings(Settings):

@@ -17,11 +17,11 @@ from pydantic import SecretStr
 
 from reactor_memory.core.validation import SETTABLE, MessageLimits
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.sections import ModelSettings, PriceSettings, SummarySettings
-from reactor_memory.wiring.service_settings import ServiceSettings
-from reactor_memory.wiring.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES, known_keys
-from reactor_memory.wiring.setting_values import MASK, Section, masked_url, suggestion
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.sections import ModelSettings, PriceSettings, SummarySettings
+from reactor_memory.settings.service_settings import ServiceSettings
+from reactor_memory.settings.setting_sources import ENVIRONMENT_PREFIX, USUAL_VARIABLES, known_keys
+from reactor_memory.settings.setting_values import MASK, Section, masked_url, suggestion
+from reactor_memory.settings.settings import Settings
 from tests.scenes.tables import each_row
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -475,7 +475,7 @@ def test_an_address_of_memory_in_the_environment_takes_nothing(monkeypatch: pyte
 
 PROGRAM = """
 import json
-from reactor_memory.wiring.settings import Settings
+from reactor_memory.settings.settings import Settings
 print(json.dumps({key: [value, origin] for key, value, origin in Settings().origins()}))
 """
 

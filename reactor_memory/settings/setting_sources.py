@@ -21,7 +21,7 @@ from typing import Any, cast
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.setting_values import Section, canonical_name, keys_of_sections, suggestion
+from reactor_memory.settings.setting_values import Section, canonical_name, keys_of_sections, suggestion
 
 WITHOUT_FACTS = ("take_last", "progressive")
 """Strategies that show no facts: with them, ``summary.enabled`` is false unless it is set."""
@@ -137,7 +137,7 @@ def from_file(settings_type: type[BaseSettings]) -> dict[str, Any]:
     path = Path(named) if named else DEFAULT_FILE
     if not named and not _is_there(path):
         return {}
-    from reactor_memory.wiring.settings_file import sections_in  # with it comes YAML, which takes 28 ms
+    from reactor_memory.settings.settings_file import sections_in  # with it comes YAML, which takes 28 ms
 
     try:
         sections = _with_own_names(sections_in(path, ROOT_KEY))

@@ -12,7 +12,7 @@ from pydantic import Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.wiring.sections import (
+from reactor_memory.settings.sections import (
     BackgroundSettings,
     ChatMemorySettings,
     ChatSettings,
@@ -34,7 +34,7 @@ from reactor_memory.wiring.sections import (
     TokenSettings,
     chat_memory_by_name,
 )
-from reactor_memory.wiring.setting_sources import (
+from reactor_memory.settings.setting_sources import (
     ENVIRONMENT_PREFIX,
     defaults_beside,
     dotted,
@@ -45,7 +45,7 @@ from reactor_memory.wiring.setting_sources import (
     known_keys,
     merged,
 )
-from reactor_memory.wiring.setting_values import (
+from reactor_memory.settings.setting_values import (
     OPTIONS,
     UNMASKED,
     PluginName,
