@@ -27,13 +27,13 @@ from reactor_memory.core.turn_log import Durable
 from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.forks import note_process
 from reactor_memory.errors import ConfigurationError, InvalidInputError
+from reactor_memory.features.tiers.wiring import is_progressive
 from reactor_memory.models import JsonObject, Message, SearchHit, Session
 from reactor_memory.models.requests import Appended, DeletedSessions
 from reactor_memory.settings.setting_values import masked_url
 from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import open_container
-from reactor_memory.wiring.selection import is_progressive
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from reactor_memory.memory import Memory
     from reactor_memory.models import Session
     from reactor_memory.models.session_pages import SessionPage
+    from reactor_memory.settings.agent_settings import SettingDifference
     from reactor_memory.settings.service_settings import ServiceSettings
     from reactor_memory.settings.settings import Settings
-    from reactor_memory.wiring.agent_settings import SettingDifference
     from reactor_memory.wiring.container import Container
 
 P = ParamSpec("P")
@@ -104,7 +104,7 @@ class Invocation:
 
     async def settings_of_agent(self, **sections: Any) -> Settings:
         """The settings for `memory_of_agent`."""
-        from reactor_memory.wiring.agent_settings import differences, takeable
+        from reactor_memory.settings.agent_settings import differences, takeable
         from reactor_memory.wiring.opening import open_container
         from reactor_memory.wiring.own_parts import sqlite_file
 

@@ -111,7 +111,7 @@ async def _print_context(invocation: Invocation, load: dict[str, Any]) -> None:
 
 async def _why_no_memory(invocation: Invocation, memory: Memory, otherwise: str) -> str:
     from reactor_memory.cli.tables import no_memory
-    from reactor_memory.wiring.selection import is_progressive
+    from reactor_memory.features.tiers.wiring import is_progressive
 
     found = await memory.get_session(invocation.session_id, user_id=invocation.user_id)
     settings = memory.container.settings()
@@ -183,7 +183,7 @@ async def summarize(invocation: Invocation, rebuild: bool) -> int:
     from reactor_memory.cli import tables
     from reactor_memory.cli.tables import SummaryView
     from reactor_memory.core.log import health
-    from reactor_memory.wiring.selection import is_progressive
+    from reactor_memory.features.tiers.wiring import is_progressive
 
     settings = invocation.settings(background={"enabled": True})
     if is_progressive(settings) and not settings.summary.enabled and not rebuild:

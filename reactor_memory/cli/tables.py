@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reactor_memory.features.tiers.progressive_tiers import TierReport
     from reactor_memory.features.transfer.copy import Copied
     from reactor_memory.imports.importer import Imported
-    from reactor_memory.wiring.agent_settings import SettingDifference
+    from reactor_memory.settings.agent_settings import SettingDifference
 
 ROLE_STYLES = {"user": "green", "assistant": "cyan", "agent": "cyan", "tool": "magenta"}
 MOST_SOURCES = 3

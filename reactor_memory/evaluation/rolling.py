@@ -28,9 +28,9 @@ from reactor_memory.features.redaction import redacted
 from reactor_memory.models import Message, Value
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.ledger import Summary, SummaryHead
+from reactor_memory.providers.asked_models import ANSWER_SECONDS
 from reactor_memory.settings.settings import Settings
 from reactor_memory.text.spans import sentences
-from reactor_memory.wiring.asked_models import ANSWER_SECONDS
 from reactor_memory.wiring.container import Container
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from reactor_memory.evaluation.sessions import LabelledSession, split_turns
 from reactor_memory.evaluation.tally import Measures, Tally
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Usage
+from reactor_memory.providers.asked_models import summarizing_model
 from reactor_memory.settings.sections import Price
-from reactor_memory.wiring.asked_models import summarizing_model
 from reactor_memory.wiring.container import Container
 
 Questions: TypeAlias = Literal["message", "query", "off"]

@@ -44,8 +44,8 @@ Summarize the conversation below as long-term memory, as briefly as you can.
 Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
 """
 
+
 CONVERSATION_SUMMARY = "conversation_summary"
-"""The name, among summarizers of the chat memory, of the one that the section `summary` sets up."""
 
 
 class StoreSettings(Section):
@@ -62,6 +62,11 @@ class StoreSettings(Section):
     file_mode: FileMode = "0600"
     inline_loads: Literal["auto", "always", "never"] = "auto"
     keep_settings: bool = True
+
+    @property
+    def is_grace_set(self) -> bool:
+        """Whether anybody decided how long what is deleted stays, be it 0 days."""
+        return "delete_grace_days" in self.model_fields_set
 
 
 class HistorySettings(Section):
@@ -137,6 +142,11 @@ class ChatMemorySettings(Section):
     summarizer: PluginName = CONVERSATION_SUMMARY
     retention: Literal["keep", "archive", "delete"] = "keep"
     on_hook_error: Literal["log", "raise"] = "log"
+
+    @property
+    def shares_summarizer(self) -> bool:
+        """Whether its summarizer is the one that the section `summary` sets up."""
+        return self.summarizer == CONVERSATION_SUMMARY
 
     @model_validator(mode="before")
     @classmethod
@@ -227,6 +237,10 @@ class BackgroundSettings(Section):
     max_backoff_seconds: PositiveFloat = 300
     close_grace_seconds: NonNegativeFloat = 5
     poll_seconds: PositiveFloat = 1
+
+    @property
+    def lease_microseconds(self) -> int:
+        return int(self.lease_seconds * 1e6)
 
     @model_validator(mode="after")
     def _backoff_grows(self) -> Self:

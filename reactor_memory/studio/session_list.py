@@ -15,8 +15,8 @@ from reactor_memory.models import Session
 from reactor_memory.models.leases import WorkState
 from reactor_memory.models.ledger import Usage
 from reactor_memory.models.session_pages import SessionPreview
+from reactor_memory.providers.asked_models import summarizing_model
 from reactor_memory.studio.studio import Studio
-from reactor_memory.wiring.asked_models import summarizing_model
 
 T = TypeVar("T")
 

@@ -16,12 +16,25 @@ from dependency_injector import containers, providers
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.loading import ContextLoader
 from reactor_memory.core.manager import ConversationManager
+from reactor_memory.features.active_sessions import wiring as active_sessions_wiring
+from reactor_memory.features.archiving import wiring as archiving_wiring
+from reactor_memory.features.chat import wiring as chat_wiring
+from reactor_memory.features.chat_memory import wiring as chat_memory_wiring
+from reactor_memory.features.erasure import wiring as erasure_wiring
+from reactor_memory.features.explain import wiring as explain_wiring
+from reactor_memory.features.facts import wiring as facts_wiring
+from reactor_memory.features.notes import wiring as notes_wiring
+from reactor_memory.features.overview import wiring as overview_wiring
+from reactor_memory.features.pins import wiring as pins_wiring
+from reactor_memory.features.posted_summaries import wiring as posted_summaries_wiring
+from reactor_memory.features.recall import wiring as recall_wiring
+from reactor_memory.features.replay import wiring as replay_wiring
+from reactor_memory.features.retention import wiring as retention_wiring
+from reactor_memory.features.search import wiring as search_wiring
+from reactor_memory.features.tiers import wiring as tiers_wiring
+from reactor_memory.providers import asked_models
 from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring import agent_settings, asked_models, feature_sources, features, options, stores, work_kinds
-from reactor_memory.wiring import chat as chat_wiring
-from reactor_memory.wiring import facts as facts_wiring
-from reactor_memory.wiring import search as search_wiring
-from reactor_memory.wiring import tiers as tiers_wiring
+from reactor_memory.wiring import options, selection, stores, work_kinds
 from reactor_memory.wiring.opened_parts import PartsContainer
 from reactor_memory.wiring.selection import (
     asked_by,
@@ -75,15 +88,17 @@ class Container(containers.DeclarativeContainer):
     where_index_is = providers.Callable(stores.where_index_is, conditions, settings)
     recall_index = providers.Singleton(stores.recall_index_of, where_index_is, database, conditions, settings)
 
+    context_limits = providers.Callable(selection.context_limits, settings)
+    fingerprint = providers.Callable(options.settings_fingerprint, settings)
     strategy = providers.Singleton(named_by, conditions, "strategy", "history.strategy", settings)
 
     redactor = providers.Singleton(named_by, conditions, "redactor", "redactor", settings)
     fold = providers.Singleton(facts_wiring.fold_of, message_counter, settings)
-    refold = providers.Singleton(stores.refold_of, fold.provider)
+    refold = providers.Singleton(facts_wiring.refold_of, fold.provider)
     where_responses_are = providers.Callable(stores.where_responses_are, conditions, settings)
     response_store = providers.Singleton(stores.response_store_of, where_responses_are, database, conditions, settings)
     kept_elsewhere = providers.Callable(
-        stores.kept_elsewhere_of,
+        erasure_wiring.kept_elsewhere_of,
         summary_store,
         in_database,
         recall_index.provider,
@@ -118,7 +133,7 @@ class Container(containers.DeclarativeContainer):
         guard=provider_guard,
     )
     indexer = providers.Singleton(
-        search_wiring.indexer,
+        recall_wiring.indexer,
         messages=message_store,
         summaries=summary_store,
         index=recall_index,
@@ -166,10 +181,17 @@ class Container(containers.DeclarativeContainer):
         counter=message_counter,
         clock=clock,
     )
-    tiers = providers.Singleton(tiers_wiring.tiers_of, ranges.provider, tier_writer, message_store, settings)
+    tiers = providers.Singleton(
+        tiers_wiring.tiers_of, ranges.provider, tier_writer, message_store, context_limits, settings
+    )
 
     is_purging = providers.Callable(options.purges, settings)
-    embedder = providers.Singleton(search_wiring.guarded_embedder_of, conditions, redactor, settings)
+    embedder = providers.Singleton(
+        search_wiring.guarded_embedder_of,
+        providers.Callable(asked_by, conditions, "embedder", "search.embedder", settings),
+        redactor,
+        settings,
+    )
     search_kinds = providers.Singleton(
         search_wiring.index_jobs,
         database,
@@ -180,9 +202,9 @@ class Container(containers.DeclarativeContainer):
         settings,
     )
     message_search = providers.Singleton(search_wiring.message_search_of, database, embedder, clock, settings)
-    recall_options = providers.Callable(search_wiring.recall_options, settings)
+    recall_options = providers.Callable(recall_wiring.recall_options, settings)
     recaller = providers.Singleton(
-        search_wiring.recaller,
+        recall_wiring.recaller,
         index=providers.Singleton(
             search_wiring.recall_of,
             recall_index,
@@ -199,15 +221,15 @@ class Container(containers.DeclarativeContainer):
         options=recall_options,
     )
     sources = providers.Callable(
-        feature_sources.sources_of,
-        providers.Singleton(feature_sources.PinSource, settings.provided.summary.memory_role),
-        providers.Singleton(feature_sources.notes_source_of, needed_database.provider, message_counter, settings),
-        providers.Singleton(feature_sources.posted_source_of, in_database, database, message_counter),
-        providers.Singleton(feature_sources.RecallSource, recaller.provider),
-        plugged=providers.Singleton(feature_sources.plugged_sources_of, conditions, message_counter, settings),
+        selection.sources_of,
+        providers.Singleton(pins_wiring.PinSource, settings.provided.summary.memory_role),
+        providers.Singleton(notes_wiring.notes_source_of, needed_database.provider, message_counter, settings),
+        providers.Singleton(posted_summaries_wiring.posted_source_of, in_database, database, message_counter),
+        providers.Singleton(recall_wiring.RecallSource, recaller.provider),
+        plugged=providers.Singleton(selection.plugged_sources_of, conditions, message_counter, settings),
     )
     aftermath = providers.Singleton(
-        features.aftermath,
+        erasure_wiring.aftermath,
         database=database,
         elsewhere=kept_elsewhere,
         notes_sessions=providers.Callable(options.is_given, forget_in),
@@ -230,7 +252,7 @@ class Container(containers.DeclarativeContainer):
         aftermath=aftermath.provider,
     )
     pruner = providers.Singleton(
-        features.pruner,
+        retention_wiring.pruner,
         database=database,
         aftermath=aftermath,
         background=background_work,
@@ -252,7 +274,7 @@ class Container(containers.DeclarativeContainer):
     )
     timeout_seconds = settings.provided.store.timeout_seconds
     pin_writer = providers.Singleton(
-        features.pin_writer,
+        pins_wiring.pin_writer,
         database=database,
         messages=message_store,
         summaries=summary_store,
@@ -262,14 +284,14 @@ class Container(containers.DeclarativeContainer):
         max_tokens=settings.provided.context.max_pin_tokens,
     )
     pins = providers.Singleton(
-        features.pins,
+        pins_wiring.pins,
         database=database,
         writer=pin_writer,
         timeout_seconds=timeout_seconds,
     )
     batches = providers.Singleton(options.batches_of, message_counter, clock, conditions, settings)
     summary_poster = providers.Singleton(
-        features.posted_summaries,
+        posted_summaries_wiring.posted_summaries,
         database=database,
         batches=batches,
         background=background_work,
@@ -277,7 +299,7 @@ class Container(containers.DeclarativeContainer):
         timeout_seconds=timeout_seconds,
     )
     archiver = providers.Singleton(
-        features.archiver,
+        archiving_wiring.archiver,
         database=database,
         poster=summary_poster,
         background=background_work,
@@ -299,19 +321,24 @@ class Container(containers.DeclarativeContainer):
         random=secrets.token_hex,
         options=providers.Callable(options.manager_options, settings),
         recorder=providers.Callable(
-            features.load_recorder_of, needed_database.provider, clock, message_counter, settings
+            replay_wiring.load_recorder_of,
+            needed_database.provider,
+            clock,
+            message_counter,
+            fingerprint.provider,
+            settings,
         ),
-        after_save=providers.Callable(agent_settings.after_save_of, settings, in_database, database, clock),
+        after_save=providers.Callable(overview_wiring.settings_keeper_of, settings, in_database, database, clock),
     )
     replayer = providers.Singleton(
-        features.replayer,
+        replay_wiring.replayer,
         manager=conversation_manager,
         database=needed_database,
-        nearest=providers.Callable(features.nearest_of, settings, open_copy),
+        nearest=providers.Callable(replay_wiring.nearest_of, settings, open_copy),
         timeout_seconds=timeout_seconds,
     )
     erasure = providers.Singleton(
-        features.erasure,
+        erasure_wiring.erasure,
         database=database,
         messages=message_store,
         aftermath=aftermath,
@@ -335,12 +362,12 @@ class Container(containers.DeclarativeContainer):
         timeout_seconds=timeout_seconds,
     )
     overview = providers.Singleton(
-        features.overview,
+        overview_wiring.overview,
         database=needed_database,
         timeout_seconds=timeout_seconds,
     )
     explainer = providers.Singleton(
-        features.explainer,
+        explain_wiring.explainer,
         manager=conversation_manager,
         messages=message_store,
         summaries=summary_store,
@@ -351,13 +378,13 @@ class Container(containers.DeclarativeContainer):
     )
 
     session_directory = providers.Singleton(
-        features.session_directory,
+        active_sessions_wiring.session_directory,
         database=needed_database,
         messages=message_store,
         clock=clock,
         new_id=options.new_session_id,
     )
-    long_term_memory = providers.Singleton(features.long_term_memory_of, needed_database, clock, settings)
+    long_term_memory = providers.Singleton(notes_wiring.long_term_memory_of, needed_database, clock, settings)
     chat_summarizer = providers.Singleton(stores.chat_summarizer_of, conditions, settings)
     own_chat_writer = providers.Singleton(
         tiers_wiring.tier_writer,
@@ -368,21 +395,20 @@ class Container(containers.DeclarativeContainer):
         forms=text_forms,
     )
     chat_writer = providers.Selector(
-        providers.Callable(options.chat_summarizer_kind, settings),
+        providers.Callable(chat_memory_wiring.summarizer_kind, settings),
         usual=tier_writer,
         own=own_chat_writer,
     )
     summarization_strategy = providers.Singleton(
-        chat_wiring.summarization_strategy_of, ranges.provider, chat_writer, settings
+        chat_memory_wiring.summarization_strategy_of, ranges.provider, chat_writer, settings
     )
     memory_management = providers.Singleton(
-        chat_wiring.memory_management_of,
-        conditions,
+        chat_memory_wiring.memory_management_of,
+        providers.Callable(named_by, conditions, "memory_management", "chat_memory.strategy", settings),
         summarization_strategy.provider,
-        settings,
     )
     chat_memory = providers.Singleton(
-        chat_wiring.chat_memory_of,
+        chat_memory_wiring.chat_memory_of,
         settings,
         manager=conversation_manager,
         erasure=erasure,

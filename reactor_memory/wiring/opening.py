@@ -15,12 +15,11 @@ from dependency_injector import providers
 from reactor_memory.database.blocking_calls import aside
 from reactor_memory.database.forks import Process
 from reactor_memory.errors import MissingExtraError
+from reactor_memory.features.chat_memory.wiring import NOOP, SUMMARIZING
+from reactor_memory.features.tiers.wiring import is_progressive
 from reactor_memory.settings.settings import Settings
 from reactor_memory.text.languages import read_languages
 from reactor_memory.wiring.container import Container
-from reactor_memory.wiring.options import chat_summarizer_kind
-from reactor_memory.wiring.own_parts import NOOP, SUMMARIZING
-from reactor_memory.wiring.selection import PROGRESSIVE
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Summarizer, TokenCounter
@@ -149,8 +148,8 @@ async def _open_each(opened: AsyncExitStack, parts: Iterable[Any]) -> None:
 def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
     settings = container.settings()
     is_chat_summarizing = settings.chat_memory.strategy == SUMMARIZING
-    is_shared = chat_summarizer_kind(settings) == "usual"
-    if settings.summary.enabled or settings.history.strategy == PROGRESSIVE or (is_chat_summarizing and is_shared):
+    is_shared = settings.chat_memory.shares_summarizer
+    if settings.summary.enabled or is_progressive(settings) or (is_chat_summarizing and is_shared):
         yield container.summarizer()
     if is_chat_summarizing and not is_shared:
         yield container.chat_summarizer()

@@ -13,7 +13,6 @@ from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.manager import ManagerOptions
 from reactor_memory.core.planning import LoadingOptions
-from reactor_memory.settings.sections import CONVERSATION_SUMMARY
 from reactor_memory.settings.setting_values import canonical_name
 from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.selection import context_limits, message_limits
@@ -72,11 +71,6 @@ def batches_of(counter: MessageCounter, clock: Clock, conditions: ConditionRepor
         work_every=settings.summary.segment_message_count,
         tool_roles={name: role for plugin, _ in conditions.taking_part for name, role in plugin.tool_roles.items()},
     )
-
-
-def chat_summarizer_kind(settings: Settings) -> Literal["usual", "own"]:
-    """Whether the chat memory shares the summarizer of the section `summary`, its breaker included."""
-    return "usual" if settings.chat_memory.summarizer == CONVERSATION_SUMMARY else "own"
 
 
 def purges(settings: Settings) -> bool:

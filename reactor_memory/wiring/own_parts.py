@@ -11,17 +11,18 @@ from urllib.parse import unquote
 from reactor_memory.core.context.strategy import Strategy, TakeLast
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.features.chat import wiring as chat
+from reactor_memory.features.chat_memory import wiring as chat_memory
+from reactor_memory.features.facts import wiring as facts
+from reactor_memory.features.recall import wiring as recall
+from reactor_memory.features.responses import wiring as responses
+from reactor_memory.features.search import wiring as search
+from reactor_memory.features.tiers import wiring as tiers
 from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring import chat, facts, responses, search, tiers
+from reactor_memory.tokens import wiring as tokens
 from reactor_memory.wiring.plugins import Plugin
 from reactor_memory.wiring.queries import QUERIES
-from reactor_memory.wiring.selection import (
-    PROGRESSIVE,
-    estimate_counter,
-    quicktok_counter,
-    scheme_of,
-    tiktoken_counter,
-)
+from reactor_memory.wiring.selection import scheme_of
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Redactor
@@ -92,9 +93,6 @@ def no_redactor(settings: Settings) -> Redactor:
     return unredacted
 
 
-NOOP = "noop"
-SUMMARIZING = "summarize"
-
 OWN_PARTS = Plugin(
     name="reactor-memory",
     order=-1,
@@ -120,18 +118,18 @@ OWN_PARTS = Plugin(
             "openai": chat.openai_chat_model,
         },
         "token_counter": {
-            "tiktoken": tiktoken_counter,
-            "quicktok": quicktok_counter,
-            "estimate": estimate_counter,
+            "tiktoken": tokens.tiktoken_counter,
+            "quicktok": tokens.quicktok_counter,
+            "estimate": tokens.estimate_counter,
         },
         "strategy": {
             "auto": automatic_strategy,
             "take_last": take_last_strategy,
             "hierarchical": facts.hierarchical_strategy,
-            PROGRESSIVE: tiers.progressive_strategy,
+            tiers.PROGRESSIVE: tiers.progressive_strategy,
         },
         "source": {},
-        "recall_index": {"none": search.no_recall_index},
+        "recall_index": {"none": recall.no_recall_index},
         "embedder": {
             "none": search.no_embedder,
             "wordllama": search.wordllama_embedder,
@@ -140,8 +138,8 @@ OWN_PARTS = Plugin(
         },
         "redactor": {"none": no_redactor},
         "memory_management": {
-            NOOP: chat.noop_memory_management,
-            SUMMARIZING: chat.summarizing_memory_management,
+            chat_memory.NOOP: chat_memory.noop_memory_management,
+            chat_memory.SUMMARIZING: chat_memory.summarizing_memory_management,
         },
         "stream_store": {"redis": responses.redis_stream_store},
         "clock": {"system": system_clock},

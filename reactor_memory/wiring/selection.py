@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn
-
-import msgspec
+from typing import Any, NoReturn
 
 from reactor_memory.core.context.draft import ContextLimits
+from reactor_memory.core.context.message_counter import MessageCounter
+from reactor_memory.core.sources import Source
 from reactor_memory.core.validation import MessageLimits
-from reactor_memory.settings.setting_values import canonical_name
+from reactor_memory.features.tiers.wiring import is_progressive, tiered_limits
 from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.plugins import STORES_WITHOUT_DATABASE, ConditionReport
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import TokenCounter
-
-
-def tiktoken_counter(settings: Settings) -> TokenCounter:
-    from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
-
-    return TiktokenCounter(settings.tokens.encoding, cache_dir=settings.tokens.cache_dir)
-
-
-def quicktok_counter(settings: Settings) -> TokenCounter:
-    from reactor_memory.tokens.quicktok_counter import QuicktokCounter
-
-    return QuicktokCounter(settings.tokens.encoding)
-
-
-def estimate_counter(settings: Settings) -> TokenCounter:
-    from reactor_memory.tokens.estimate import EstimateCounter
-
-    return EstimateCounter()
-
-
-def counter_of(settings: Settings) -> TokenCounter:
-    """The counter that the settings select among those of the library, for parts that count before they send."""
-    own = {"tiktoken": tiktoken_counter, "quicktok": quicktok_counter}
-    return own.get(settings.tokens.counter, estimate_counter)(settings)
-
-
-PROGRESSIVE = "progressive"
 
 
 def selected(report: ConditionReport, plug_point: str, name: str, key: str, settings: Settings) -> Any:
@@ -96,29 +66,25 @@ def context_limits(settings: Settings) -> ContextLimits:
         max_window_tokens=context.max_window_tokens,
         memory_role=summary.memory_role,
     )
-    return tiered_limits(limits, settings) if settings.history.strategy == PROGRESSIVE else limits
-
-
-def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
-    """A load of tiers reads what may wait to be summarised, and a long turn more."""
-    tiers = settings.tiers
-    waiting = tiers.auto_threshold + 1 + limits.longest_turn
-    return msgspec.structs.replace(
-        limits, take_last_count=max(limits.take_last_count, waiting), recent_message_count=tiers.recent_count
-    )
-
-
-def is_progressive(settings: Settings) -> bool:
-    return canonical_name(settings.history.strategy) == PROGRESSIVE
+    return tiered_limits(limits, settings) if is_progressive(settings) else limits
 
 
 def message_limits(settings: Settings) -> MessageLimits:
     return MessageLimits(**settings.limits.model_dump())
 
 
-def microseconds(seconds: float) -> int:
-    return int(seconds * 1e6)
-
-
 def on_or_off(enabled: bool) -> str:
     return "on" if enabled else "off"
+
+
+def sources_of(*sources: Source | None, plugged: tuple[Source, ...] = ()) -> tuple[Source, ...]:
+    """Those of the features that are on, in the order in which what they bring stands; then those of plug-ins."""
+    return (*[source for source in sources if source is not None], *plugged)
+
+
+def plugged_sources_of(report: ConditionReport, counter: MessageCounter, settings: Settings) -> tuple[Source, ...]:
+    if not report.factories["source"]:
+        return ()
+    from reactor_memory.wiring.plugged_sources import plugged_sources
+
+    return plugged_sources(report, counter, settings)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dependency_injector import providers
 
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.features.responses import wiring as responses
 from reactor_memory.features.responses.response_streams import ResponseStreams
 from reactor_memory.features.sharing.access import Access
 from reactor_memory.features.sharing.audit import Audit
@@ -21,7 +22,6 @@ from reactor_memory.features.sharing.models import Quotas
 from reactor_memory.features.sharing.summaries import Summaries
 from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring import responses
 from reactor_memory.wiring.container import Container
 from reactor_memory.wiring.opening import opened
 from reactor_memory.wiring.selection import message_limits

@@ -11,6 +11,9 @@ from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
+from reactor_memory.features.recall.wiring import no_recall_index, sql_recall_index
+from reactor_memory.features.responses.wiring import sql_stream_store
+from reactor_memory.features.tiers.wiring import ranged
 from reactor_memory.settings.setting_values import canonical_name
 from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring.own_parts import OWN_PARTS
@@ -18,7 +21,6 @@ from reactor_memory.wiring.plugins import ConditionReport, discover, evaluate
 from reactor_memory.wiring.selection import (
     is_in_database,
     is_plugged,
-    microseconds,
     named_by,
     provider_of,
     scheme_of,
@@ -27,17 +29,14 @@ from reactor_memory.wiring.selection import (
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import (
-        Clock,
         ContextSource,
         KeptElsewhere,
-        LedgerFold,
         MessageStore,
         RecallIndex,
         RecordStore,
         Summarizer,
         SummaryStore,
     )
-    from reactor_memory.features.facts.fold import SummaryFold
     from reactor_memory.features.record_store.families import Families
     from reactor_memory.features.responses.models import ResponseStore
 
@@ -122,9 +121,7 @@ def where_index_is(report: ConditionReport, settings: Settings) -> str:
 def recall_index_of(where: str, database: Database, report: ConditionReport, settings: Settings) -> RecallIndex:
     if where == "elsewhere":
         return named_by(report, "recall_index", "recall.index", settings)
-    from reactor_memory.features.recall.database_index import NoRecallIndex, SqlRecallIndex
-
-    return SqlRecallIndex(database) if where == "database" else NoRecallIndex()
+    return sql_recall_index(database) if where == "database" else no_recall_index(settings)
 
 
 IN_DATABASE = "database"
@@ -147,46 +144,14 @@ def response_store_of(
         return named_by(report, "stream_store", "streams.backend", settings)
     if where == "nowhere":
         return None
-    from reactor_memory.features.responses.database_store import SqlResponseStore
-
-    return SqlResponseStore(database)
-
-
-def kept_elsewhere_of(
-    summaries: SummaryStore,
-    in_database: str,
-    index: Callable[[], RecallIndex],
-    where_index: str,
-    responses: Callable[[], ResponseStore | None],
-    where_responses: str,
-    refold: LedgerFold,
-    clock: Clock,
-) -> tuple[KeptElsewhere, ...]:
-    """What follows when messages of the log go, because it is not in its database."""
-    if in_database == "on" and "elsewhere" not in (where_index, where_responses):
-        return ()
-    from reactor_memory.features.erasure.kept_elsewhere import IndexElsewhere, ResponsesElsewhere, SummariesElsewhere
-
-    parts: list[KeptElsewhere] = []
-    if in_database == "off":
-        parts.append(SummariesElsewhere(summaries, refold=refold, clock=clock))
-    if where_index == "elsewhere":
-        parts.append(IndexElsewhere(index()))
-    if where_responses == "elsewhere" and (store := responses()) is not None:
-        parts.append(ResponsesElsewhere(store))
-    return tuple(parts)
-
-
-def refold_of(fold: Callable[[], SummaryFold]) -> LedgerFold:
-    """The fold of a whole ledger, made when something has to be folded."""
-    return lambda ledger: fold().whole(ledger)
+    return sql_stream_store(database)
 
 
 def forget_in_of(elsewhere: Sequence[KeptElsewhere], in_database: str, settings: Settings) -> int | None:
     """In how many microseconds anybody may do what a deletion leaves to do elsewhere: not while the process may live
     that began it. None where there is nothing to do, or no database to note it in.
     """
-    return microseconds(settings.background.lease_seconds) if elsewhere and in_database == "on" else None
+    return settings.background.lease_microseconds if elsewhere and in_database == "on" else None
 
 
 def context_source_of(
@@ -197,16 +162,10 @@ def context_source_of(
     strategy: Strategy,
     needed_database: Callable[[], Database],
 ) -> ContextSource:
-    """A database answers a load in one round trip, and so do records; two stores are joined. A strategy that says so by
-    `reads_ranges` gets summaries of ranges, too, for one round trip more.
-    """
+    """A database answers a load in one round trip, and so do records; two stores are joined."""
     is_one = in_database == "on" or (families is not None and _are_records(message_store, summary_store))
     source = message_store if is_one else _joined(message_store, summary_store)
-    if not getattr(strategy, "reads_ranges", False):
-        return source
-    from reactor_memory.features.tiers.strategy import RangedContextSource
-
-    return RangedContextSource(source, needed_database())
+    return ranged(source, strategy, needed_database)
 
 
 def _are_records(message_store: MessageStore, summary_store: SummaryStore) -> bool:

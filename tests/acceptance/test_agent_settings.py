@@ -14,10 +14,10 @@ import pytest
 from reactor_memory.features.overview.agent_settings import AgentSettings
 from reactor_memory.memory import Memory, open_memory
 from reactor_memory.models import Message
+from reactor_memory.settings import agent_settings
+from reactor_memory.settings.agent_settings import differences, kept_of, takeable
 from reactor_memory.settings.settings import Settings
 from reactor_memory.sync import open_memory as open_waiting
-from reactor_memory.wiring import agent_settings
-from reactor_memory.wiring.agent_settings import differences, kept_of, takeable
 from tests.acceptance.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("folder")

@@ -15,8 +15,8 @@ from dependency_injector import providers
 from reactor_memory import Container, Context, Memory, Message, open_memory
 from reactor_memory.core.context.verification import verify
 from reactor_memory.errors import EmbeddingError
+from reactor_memory.providers.asked_models import FAILURES
 from reactor_memory.text.analyzer import terms
-from reactor_memory.wiring.asked_models import FAILURES
 from tests.acceptance.scenes import USER, agent_memory, save, scripted, settings, talk
 from tests.doubles.fake_embedder import FakeEmbedder
 

@@ -32,8 +32,9 @@ UNUSED = (
         "sqlalchemy",
     ),
     *(f"reactor_memory.{part}" for part in ("cli", "server", "database.sqlite_memory", "database.postgres")),
-    *(f"reactor_memory.features.{part}" for part in ("active_sessions", "chat", "chat_memory", "items", "pins.pins")),
-    *(f"reactor_memory.features.{part}" for part in ("retention.pruner", "sharing.access", "transfer")),
+    *(f"reactor_memory.features.{part}" for part in ("active_sessions.directory", "chat.conversation", "items")),
+    *(f"reactor_memory.features.{part}" for part in ("chat_memory.chat_memory", "pins.pins", "retention.pruner")),
+    *(f"reactor_memory.features.{part}" for part in ("sharing.access", "transfer")),
 )
 
 A_TURN = """

@@ -20,8 +20,8 @@ from reactor_memory.models import ToolCall
 from reactor_memory.models.leases import Lease, WorkState
 from reactor_memory.models.ledger import Extraction
 from reactor_memory.models.requests import SUMMARIZE
+from reactor_memory.providers import asked_models
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
-from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, eventually, extract, memory, save, scripted, settings, talk, texts
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.scenes.stores import memory_database

@@ -1,4 +1,7 @@
-"""Without the folder of a feature, what is left saves and loads."""
+"""Without what is in the folder of a feature, but how it is wired, what is left saves and loads.
+
+The container refers to the wiring of each feature, which imports what it makes when it makes it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,12 @@ def features() -> list[Any]:
 def test_the_rest_saves_and_loads(feature: str, tmp_path: Path) -> None:
     for folder in ("reactor_memory", "migrations"):
         shutil.copytree(CHECKOUT / folder, tmp_path / folder)  # with what is compiled, which takes longer than the rest
-    shutil.rmtree(tmp_path / "reactor_memory" / "features" / feature)
+    folder = tmp_path / "reactor_memory" / "features" / feature
+    wiring = (folder / "wiring.py").read_bytes() if (folder / "wiring.py").exists() else None
+    shutil.rmtree(folder)
+    if wiring is not None:
+        folder.mkdir()
+        (folder / "wiring.py").write_bytes(wiring)
     command = [sys.executable, "-c", SAVE_AND_LOAD, f"sqlite:///{tmp_path / 'memory.db'}"]
     environment = {"PYTHONPATH": str(tmp_path)} | SWITCHES.get(feature, {})
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=60)

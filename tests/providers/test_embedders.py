@@ -60,7 +60,7 @@ class TestWordLlama:
         assert caught.value.__cause__ is caught.value.__context__ is None
 
     async def test_without_the_package_the_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("reactor_memory.wiring.search.find_spec", lambda name: None)
+        monkeypatch.setattr("reactor_memory.features.search.wiring.find_spec", lambda name: None)
         container = Container(settings=Settings(search={"embedder": "wordllama"}))
         with pytest.raises(MissingExtraError, match=r"reactor-memory\[wordllama\]"):
             container.embedder()

@@ -14,11 +14,11 @@ from dependency_injector import providers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reactor_memory.features.responses import wiring as responses
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.server.app import create_app
 from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.testing import FakeClock
-from reactor_memory.wiring import responses
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
 from tests.server.sse import agent, open_stream, serving, text_until_end, user, who_says_so
 

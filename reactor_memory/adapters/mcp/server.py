@@ -34,10 +34,10 @@ from reactor_memory.adapters.mcp.server_class import MCPServer, Tool, ToolAnnota
 from reactor_memory.adapters.session_tools import MOST_HITS, NOTE, READ, SessionWork
 from reactor_memory.errors import ConfigurationError, InvalidInputError, ReactorMemoryError, SessionNotFoundError
 from reactor_memory.features.notes.tool import ManageLongTermMemoryTool
+from reactor_memory.features.tiers.wiring import is_progressive
 from reactor_memory.memory import Memory
 from reactor_memory.models.ledger import Fact
 from reactor_memory.version import __version__
-from reactor_memory.wiring.selection import is_progressive
 
 P = ParamSpec("P")
 

@@ -7,8 +7,8 @@ import pytest
 from dependency_injector import providers
 
 from reactor_memory import Container, ConversationManager, SummarizationError, open_container
+from reactor_memory.providers import asked_models
 from reactor_memory.testing import append_messages
-from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, memory, save, scripted, settings, talk
 from tests.doubles.faulty_database import FaultyDatabase
 from tests.scenes.fixtures_stores import shared_by_processes

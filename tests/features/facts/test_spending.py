@@ -17,8 +17,8 @@ from reactor_memory.database.database import Database
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.spending_caps import day_of
 from reactor_memory.models.ledger import Extraction, Spending, Usage
+from reactor_memory.providers import asked_models
 from reactor_memory.testing import FakeClock, ScriptedSummarizer
-from reactor_memory.wiring import asked_models
 from tests.acceptance.scenes import USER, eventually, extract, save, settings, talk
 from tests.doubles.fake_openai import FakeOpenAI
 from tests.doubles.faulty_database import FaultyDatabase

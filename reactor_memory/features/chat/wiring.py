@@ -1,14 +1,12 @@
-"""How the chat and the chat memory are wired."""
+"""How the chat is wired."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring.asked_models import ANSWER_SECONDS, GEMINI_MODEL, key_of, named_model, of_model
-from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.selection import is_progressive, named_by
+from reactor_memory.features.tiers.wiring import is_progressive
+from reactor_memory.providers.asked_models import ANSWER_SECONDS, GEMINI_MODEL, key_of, named_model, of_model
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import BackgroundWork, SummaryStore
@@ -16,14 +14,10 @@ if TYPE_CHECKING:
     from reactor_memory.features.chat.chat_model import ChatModel
     from reactor_memory.features.chat.conversation import Chat
     from reactor_memory.features.chat.hierarchical_summaries import ChatSummaries, HierarchyOptions
-    from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
-    from reactor_memory.features.chat_memory.memory_management import MemoryManagementStrategy
-    from reactor_memory.features.chat_memory.summarization import SummarizationStrategy
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.pins.pins import Pins
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
-    from reactor_memory.features.tiers.ranges import Ranges
-    from reactor_memory.features.tiers.writer import TierWriter
+    from reactor_memory.settings.settings import Settings
 
 
 def echo_chat_model(settings: Settings) -> ChatModel:
@@ -113,37 +107,3 @@ def chat(*args: Any, **parts: Any) -> Chat:
     from reactor_memory.features.chat.conversation import Chat
 
     return Chat(*args, **parts)
-
-
-def noop_memory_management(settings: Settings) -> MemoryManagementStrategy:
-    from reactor_memory.features.chat_memory.summarization import NoopStrategy
-
-    return NoopStrategy()
-
-
-def summarizing_memory_management(settings: Settings) -> None:
-    """It needs parts of the container, so the container makes it."""
-
-
-def memory_management_of(
-    report: ConditionReport, summarizing: Callable[[], MemoryManagementStrategy], settings: Settings
-) -> MemoryManagementStrategy:
-    """The strategy of the chat memory, or if its factory leaves that to the container, `summarizing`."""
-    return named_by(report, "memory_management", "chat_memory.strategy", settings) or summarizing()
-
-
-def summarization_strategy_of(
-    ranges: Callable[..., Ranges], writer: TierWriter, settings: Settings
-) -> SummarizationStrategy:
-    from reactor_memory.features.chat_memory.summarization import SummarizationStrategy
-
-    memory = settings.chat_memory
-    return SummarizationStrategy(
-        ranges=ranges(writer=writer, retention=memory.retention), every=memory.summarize_every_n
-    )
-
-
-def chat_memory_of(settings: Settings, **parts: Any) -> ChatMemoryService:
-    from reactor_memory.features.chat_memory.chat_memory import ChatMemoryService
-
-    return ChatMemoryService(**parts, on_hook_error=settings.chat_memory.on_hook_error)

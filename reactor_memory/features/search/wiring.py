@@ -1,29 +1,30 @@
-"""How recall and the search of all conversations are wired."""
+"""How the search of all conversations is wired, and the recall by meaning, which asks its vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from reactor_memory.background.kinds import Kind
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, MissingExtraError
 from reactor_memory.models.requests import Ahead
-from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring.asked_models import VECTOR_SECONDS, key_of, new_breaker, of_model
-from reactor_memory.wiring.plugins import ConditionReport
-from reactor_memory.wiring.selection import asked_by, microseconds
+from reactor_memory.providers.asked_models import VECTOR_SECONDS, key_of, new_breaker, of_model
 
 if TYPE_CHECKING:
     from reactor_memory.core.ports import Clock, Embedder, MessageStore, RecallIndex, Redactor
-    from reactor_memory.features.recall.indexer import Indexer
-    from reactor_memory.features.recall.recaller import Recaller, RecallOptions
+    from reactor_memory.features.recall.recaller import RecallOptions
     from reactor_memory.features.search.message_search import MessageSearchService
     from reactor_memory.features.search.work import MeaningIndexing, WordIndexing
+    from reactor_memory.settings.settings import Settings
 
 
 BATCH_MESSAGES = 50
 """Messages that are embedded at a time."""
+
+INDEXED_AT_ONCE = 2
+"""Conversations that are made searchable at the same time."""
 
 
 def no_embedder(settings: Settings) -> None:
@@ -70,9 +71,8 @@ def openai_embedder(settings: Settings) -> Embedder:
         )
 
 
-def guarded_embedder_of(report: ConditionReport, redactor: Redactor, settings: Settings) -> Embedder | None:
-    """The embedder that the settings name, behind what guards it. Vectors are compared with numpy."""
-    embedder: Embedder | None = asked_by(report, "embedder", "search.embedder", settings)
+def guarded_embedder_of(embedder: Embedder | None, redactor: Redactor, settings: Settings) -> Embedder | None:
+    """The embedder behind what guards it. Vectors are compared with numpy."""
     if embedder is None:
         return None
     if find_spec("numpy") is None:
@@ -97,8 +97,8 @@ def index_jobs(
     background = settings.background
     unread = UnreadMessages(messages, clock=clock)
     ahead = Ahead(
-        lease_microseconds=microseconds(background.lease_seconds),
-        wait_microseconds=microseconds(background.max_backoff_seconds),
+        lease_microseconds=background.lease_microseconds,
+        wait_microseconds=int(background.max_backoff_seconds * 1e6),
     )
     words = WordIndexing(
         database=database,
@@ -131,12 +131,6 @@ def message_search_of(
     return MessageSearchService(database=database, embedder=embedder, clock=clock, options=options)
 
 
-def no_recall_index(settings: Settings) -> RecallIndex:
-    from reactor_memory.features.recall.database_index import NoRecallIndex
-
-    return NoRecallIndex()
-
-
 def recall_of(
     words: RecallIndex,
     where: str,
@@ -163,19 +157,23 @@ def recall_of(
     )
 
 
-def recall_options(settings: Settings) -> RecallOptions:
-    from reactor_memory.features.recall.recaller import RecallOptions
-
-    return RecallOptions(default=settings.recall.default, overhead=settings.tokens.overhead_per_message)
-
-
-def indexer(*args: Any, **parts: Any) -> Indexer:
-    from reactor_memory.features.recall.indexer import Indexer
-
-    return Indexer(*args, **parts)
-
-
-def recaller(*args: Any, **parts: Any) -> Recaller:
-    from reactor_memory.features.recall.recaller import Recaller
-
-    return Recaller(*args, **parts)
+def search_work(
+    settings: Settings, index: Callable[[], tuple[WordIndexing | MeaningIndexing, ...]], *, in_database: bool
+) -> Iterator[Kind]:
+    """What makes messages searchable, where this process does it."""
+    if settings.search.enabled and not in_database:
+        raise ConfigurationError(
+            "search.enabled", "needs a database: let store.url begin with sqlite://, postgresql:// or memory://"
+        )
+    if not (settings.search.enabled and settings.background.enabled):
+        return
+    for each in index():
+        yield Kind(
+            name=each.kind,
+            step=each.step,
+            find=each.find,
+            wants=lambda _, last_seq: True,
+            every_seconds=settings.search.sweep_seconds,
+            concurrency=INDEXED_AT_ONCE,
+            parks=False,
+        )

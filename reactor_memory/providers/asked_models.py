@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from reactor_memory.errors import ConfigurationError
 from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.settings.sections import ModelSettings
-from reactor_memory.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from reactor_memory.settings.sections import ModelSettings
+    from reactor_memory.settings.settings import Settings
 
 GEMINI_MODEL = "gemini-3.5-flash-lite"
 """What is asked of Gemini where the settings name no model: a current lightweight one."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reactor_memory.errors import ConfigurationError, MissingExtraError
-from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring.selection import microseconds
 
 if TYPE_CHECKING:
+    from reactor_memory.database.database import Database
     from reactor_memory.features.responses.models import ResponseStore
     from reactor_memory.features.responses.response_streams import StreamBackend, StreamOptions
+    from reactor_memory.settings.settings import Settings
 
 
 LEAST_POLL_SECONDS, MOST_POLL_SECONDS = 0.05, 1.0
@@ -23,6 +23,12 @@ MAX_PIECES = 100_000
 """Of one response."""
 
 
+def sql_stream_store(database: Database) -> ResponseStore:
+    from reactor_memory.features.responses.database_store import SqlResponseStore
+
+    return SqlResponseStore(database)
+
+
 def redis_stream_store(settings: Settings) -> ResponseStore:
     try:
         from reactor_memory.features.responses.redis_store import RedisResponses
@@ -32,9 +38,7 @@ def redis_stream_store(settings: Settings) -> ResponseStore:
     if streams.redis_url is None:
         raise ConfigurationError("streams.redis_url", "is not set: say where Redis or Valkey is")
     try:
-        return RedisResponses(
-            streams.redis_url.get_secret_value(), keep_microseconds=microseconds(streams.keep_seconds)
-        )
+        return RedisResponses(streams.redis_url.get_secret_value(), keep_microseconds=int(streams.keep_seconds * 1e6))
     except ValueError:
         raise ConfigurationError(
             "streams.redis_url", "is no address of a server, such as redis://host:6379/0"
@@ -62,12 +66,12 @@ def stream_options(settings: Settings) -> StreamOptions:
 
     streams = settings.streams
     return StreamOptions(
-        expires_microseconds=microseconds(streams.expires_seconds),
+        expires_microseconds=int(streams.expires_seconds * 1e6),
         max_size=streams.max_bytes,
         max_events=MAX_PIECES,
         max_open=streams.max_open_per_caller,
         follow=FollowOptions(
-            keep_microseconds=microseconds(streams.keep_seconds),
+            keep_microseconds=int(streams.keep_seconds * 1e6),
             recheck_seconds=RECHECK_SECONDS,
             heartbeat_seconds=streams.heartbeat_seconds,
         ),

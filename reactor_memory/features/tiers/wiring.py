@@ -5,25 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from reactor_memory.background.kinds import Kind
+from reactor_memory.core.context.draft import ContextLimits
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
+from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring.selection import PROGRESSIVE, context_limits
 
 if TYPE_CHECKING:
-    from reactor_memory.core.ports import Condenser, MessageStore, Summarizer
+    from reactor_memory.core.ports import Condenser, ContextSource, MessageStore, Summarizer
     from reactor_memory.features.tiers.classification import Level
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers, TierOptions
     from reactor_memory.features.tiers.ranges import Ranges
     from reactor_memory.features.tiers.writer import TextForms, TierWriter
+    from reactor_memory.settings.settings import Settings
 
+PROGRESSIVE = "progressive"
+"""The name of the strategy."""
 
 CONDENSED_TOKENS, COMPRESSED_TOKENS = 1000, 500
 """A text at most."""
 
 CHUNK_TOKENS = 8000
 """What one question holds of the conversation; longer runs take several, and one for their answers."""
+
+
+def is_progressive(settings: Settings) -> bool:
+    return settings.history.strategy == PROGRESSIVE
 
 
 def progressive_strategy(settings: Settings) -> Strategy:
@@ -46,17 +56,17 @@ def condenser_of(summarizer: Summarizer, counter: MessageCounter) -> Condenser:
     return ExtractionCondenser(summarizer, count=counter.of_text)
 
 
-def tier_options(settings: Settings) -> TierOptions:
+def tier_options(longest_turn: int, settings: Settings) -> TierOptions:
     from reactor_memory.features.tiers.classification import TierSizes
     from reactor_memory.features.tiers.progressive_tiers import DISABLED, OTHER_STRATEGY, TierOptions
 
     tiers = settings.tiers
-    disabled = "" if settings.history.strategy == PROGRESSIVE else OTHER_STRATEGY
+    disabled = "" if is_progressive(settings) else OTHER_STRATEGY
     return TierOptions(
         sizes=TierSizes(
             recent_count=tiers.recent_count,
             condensed_count=tiers.condensed_count,
-            longest_turn=context_limits(settings).longest_turn,
+            longest_turn=longest_turn,
         ),
         auto_threshold=tiers.auto_threshold if tiers.auto_summarize else None,
         disabled=disabled if tiers.enabled else DISABLED,
@@ -76,12 +86,16 @@ def tier_forms(settings: Settings) -> TextForms:
 
 
 def tiers_of(
-    ranges: Callable[..., Ranges], writer: TierWriter, messages: MessageStore, settings: Settings
+    ranges: Callable[..., Ranges],
+    writer: TierWriter,
+    messages: MessageStore,
+    limits: ContextLimits,
+    settings: Settings,
 ) -> ProgressiveTiers:
     from reactor_memory.features.tiers.progressive_tiers import ProgressiveTiers
 
     own = ranges(writer=writer, retention=settings.tiers.retention)
-    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(settings))
+    return ProgressiveTiers(messages=messages, ranges=own, options=tier_options(limits.longest_turn, settings))
 
 
 def tier_writer(*args: Any, **parts: Any) -> TierWriter:
@@ -94,3 +108,39 @@ def ranges(*args: Any, **parts: Any) -> Ranges:
     from reactor_memory.features.tiers.ranges import Ranges
 
     return Ranges(*args, **parts)
+
+
+def tiered_limits(limits: ContextLimits, settings: Settings) -> ContextLimits:
+    """A load of tiers reads what may wait to be summarised, and a long turn more."""
+    tiers = settings.tiers
+    waiting = tiers.auto_threshold + 1 + limits.longest_turn
+    return msgspec.structs.replace(
+        limits, take_last_count=max(limits.take_last_count, waiting), recent_message_count=tiers.recent_count
+    )
+
+
+def ranged(source: ContextSource, strategy: Strategy, database: Callable[[], Database]) -> ContextSource:
+    """A strategy that says so by `reads_ranges` gets summaries of ranges, too, for one round trip more."""
+    if not getattr(strategy, "reads_ranges", False):
+        return source
+    from reactor_memory.features.tiers.strategy import RangedContextSource
+
+    return RangedContextSource(source, database())
+
+
+def tier_work(settings: Settings, tiers: Callable[[], ProgressiveTiers], database: Database) -> Kind | None:
+    """None where tiers do not grow by themselves."""
+    if not (settings.tiers.enabled and settings.tiers.auto_summarize and is_progressive(settings)):
+        return None
+    from reactor_memory.features.tiers.background import TIERS, TierWork
+
+    work = TierWork(tiers(), database=database)
+    return Kind(
+        name=TIERS,
+        step=work.step,
+        find=work.find,
+        wants=work.wants,
+        forget=work.forget,
+        every_seconds=settings.search.sweep_seconds,
+        concurrency=settings.background.max_concurrent_sessions,
+    )

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from reactor_memory.database.database import Database
 from reactor_memory.models import Value
 from reactor_memory.settings.settings import Settings
-
-if TYPE_CHECKING:
-    from reactor_memory.core.ports import Clock
-    from reactor_memory.features.overview.agent_settings import SettingsKeeper
-
 
 _SECTIONS = ("history", "tiers", "chat_memory", "context", "notes", "tokens")
 _OF_SUMMARIES = frozenset({
@@ -36,15 +30,6 @@ def kept_of(settings: Settings) -> dict[str, Any]:
     """The values beside the defaults that an agent keeps with the store, by dotted key."""
     defaults = default_values()
     return {key: value for key, value in deciding(settings).items() if value != defaults[key]}
-
-
-def after_save_of(settings: Settings, in_database: str, database: Database, clock: Clock) -> SettingsKeeper | None:
-    """What keeps the settings, if they are to be kept."""
-    if not settings.store.keep_settings or in_database == "off":
-        return None
-    from reactor_memory.features.overview.agent_settings import SettingsKeeper
-
-    return SettingsKeeper(database=database, clock=clock, given=partial(kept_of, settings))
 
 
 @cache

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from reactor_memory.background.growth_hints import GrowthHints
+from reactor_memory.background.kinds import Kind
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.database.database import Database
-from reactor_memory.errors import ConfigurationError
-from reactor_memory.providers.breaker import CircuitBreaker
-from reactor_memory.settings.settings import Settings
-from reactor_memory.wiring.asked_models import (
+from reactor_memory.errors import ConfigurationError, StoreCorruptError
+from reactor_memory.models.requests import SUMMARIZE
+from reactor_memory.providers.asked_models import (
     ANSWER_SECONDS,
     GEMINI_MODEL,
     key_of,
@@ -18,18 +20,21 @@ from reactor_memory.wiring.asked_models import (
     new_breaker,
     of_model,
 )
-from reactor_memory.wiring.selection import counter_of, microseconds
+from reactor_memory.providers.breaker import CircuitBreaker
+from reactor_memory.tokens.wiring import counter_of
 
 if TYPE_CHECKING:
-    from reactor_memory.core.ports import Clock, Redactor, Summarizer
+    from reactor_memory.core.ports import Clock, LedgerFold, MessageStore, Redactor, Summarizer, SummaryStore
     from reactor_memory.features.facts.amendments import NoAmendments, SqlAmendments
     from reactor_memory.features.facts.extractor import Extractor
     from reactor_memory.features.facts.facts import Facts
     from reactor_memory.features.facts.fold import SummaryFold
-    from reactor_memory.features.facts.jobs import FullJob, LedgerJob
+    from reactor_memory.features.facts.jobs import FullJob, LedgerJob, SummaryJob
+    from reactor_memory.features.facts.mending import Step
     from reactor_memory.features.facts.provider_guard import ProviderGuard
     from reactor_memory.features.facts.spending_caps import SpendingCaps
     from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
+    from reactor_memory.settings.settings import Settings
 
 
 def extractive_summarizer(settings: Settings) -> Summarizer:
@@ -143,7 +148,7 @@ def ledger_job_of(settings: Settings, **parts: Any) -> LedgerJob:
         trigger_message_count=settings.summary.trigger_message_count,
         segment_message_count=settings.summary.segment_message_count,
         question_message_count=question_message_count(settings),
-        lease_microseconds=microseconds(settings.background.lease_seconds),
+        lease_microseconds=settings.background.lease_microseconds,
     )
 
 
@@ -188,3 +193,52 @@ def facts(*args: Any, **parts: Any) -> Facts:
     from reactor_memory.features.facts.facts import Facts
 
     return Facts(*args, **parts)
+
+
+def refold_of(fold: Callable[[], SummaryFold]) -> LedgerFold:
+    """The fold of a whole ledger, made when something has to be folded."""
+    return lambda ledger: fold().whole(ledger)
+
+
+def summary_work(
+    settings: Settings,
+    job: Callable[[], SummaryJob],
+    *,
+    in_database: bool,
+    summaries: SummaryStore,
+    messages: MessageStore,
+    database: Database,
+    clock: Clock,
+) -> Kind | None:
+    """None where no summaries are made. What does the work is made when there is some."""
+    summary = settings.summary
+    if not summary.enabled:
+        return None
+    summarize: Step = lambda lease: job().step(lease)  # noqa: E731
+    if in_database:
+        from reactor_memory.features.facts.mending import mended
+
+        summarize = mended(summarize, messages=messages, database=database, clock=clock)
+    every = summary.segment_message_count if summary.mode == "ledger" else 1
+    hints = GrowthHints(summarize, covered_in(summaries), trigger=summary.trigger_message_count, every=every)
+    return Kind(
+        name=SUMMARIZE,
+        step=hints.step,
+        reached=hints.reached,
+        wants=hints.wants,
+        forget=hints.forget,
+        concurrency=settings.background.max_concurrent_sessions,
+    )
+
+
+def covered_in(summaries: SummaryStore) -> Callable[[str], Awaitable[int]]:
+    """How far the summary of a session covers it; not at all if it cannot be read, and has to be made again."""
+
+    async def covered(session_id: str) -> int:
+        try:
+            head = await summaries.get_summary_head(session_id)
+        except StoreCorruptError:
+            return 0
+        return head.covered_seq if head else 0
+
+    return covered
