@@ -285,7 +285,7 @@ class TooManyStreamsError(ReactorMemoryError):
     """The caller follows as many responses at once as they may. `limit` is how many."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__(f"streams: {limit} at once are the limit; close one, or raise streams.max_open_per_caller")
+        super().__init__(f"streams: {limit} at once are the limit; close one")
         self.limit = limit
 
 

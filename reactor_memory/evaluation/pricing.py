@@ -36,4 +36,4 @@ def cost_of_summaries(usage: Usage, price: Price) -> float:
 
 def prices_of(prices: PriceSettings, *, summarizer_model: str) -> tuple[Price, Price]:
     """The prices of the model that reads contexts and of the one that summarizes."""
-    return prices.of(prices.context_model), prices.of(summarizer_model)
+    return prices.default, prices.of(summarizer_model)

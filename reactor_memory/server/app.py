@@ -10,7 +10,6 @@ from litestar import Litestar
 from litestar.config.cors import CORSConfig
 from litestar.types import Message, Scope
 
-from reactor_memory.database.database import Database
 from reactor_memory.server import guards
 from reactor_memory.server.addresses import with_slashes
 from reactor_memory.server.guards import Authenticator
@@ -26,7 +25,6 @@ from reactor_memory.server.request_bodies import JsonRequest
 from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
 from reactor_memory.server.routes import Parts, Routes, routers
-from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import ServiceContainer
 
 
@@ -70,7 +68,6 @@ def create_app(
 
 def parts_of(container: ServiceContainer) -> Parts:
     """What controllers may declare, each made when the first one asks for it."""
-    settings = container.service_settings()
     return {
         "conversations": container.conversations,
         "database": container.database,
@@ -82,15 +79,10 @@ def parts_of(container: ServiceContainer) -> Parts:
         "answered": providers.Singleton(
             AnsweredRequests, database=container.database, access=container.access, clock=container.clock
         ),
-        "tokens": providers.Singleton(page_tokens, settings, container.database),
+        "tokens": providers.Singleton(ServiceTokens, container.database),
         "limits": providers.Singleton(BodyLimits),
         "description": lambda: staticmethod(encoded_document),  # a function in a class would be its method
     }
-
-
-def page_tokens(settings: ServiceSettings, database: Database) -> ServiceTokens:
-    given = settings.http.token_secret
-    return ServiceTokens(None if given is None else given.get_secret_value(), database)
 
 
 def _cors(origins: Sequence[str]) -> CORSConfig | None:

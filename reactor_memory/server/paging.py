@@ -104,18 +104,17 @@ def _unpacked(token: str) -> bytes:
 
 
 class ServiceTokens:
-    """The page tokens of a service. Their secret is the one of the settings, else one that was made once and is kept in
-    the database, for all processes.
-    """
+    """The page tokens of a service. Their secret was made once and is kept in the database, for all processes."""
 
-    def __init__(self, given: str | None, database: Database) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._tokens = None if given is None else _tokens_of(given)
+        self._tokens: PageTokens | None = None
 
     async def of(self, principal: Principal, listing: str, *filters: object) -> ListingTokens:
         """As `PageTokens.of`."""
         if self._tokens is None:
-            self._tokens = _tokens_of(await self._kept_secret())
+            secret = await self._kept_secret()
+            self._tokens = PageTokens(blake2b(secret.encode(), digest_size=32, person=b"page token").digest())
         return self._tokens.of(principal, listing, *filters)
 
     async def _kept_secret(self) -> str:
@@ -123,7 +122,3 @@ class ServiceTokens:
         if self._database.is_read_only:  # then no other process can make one either
             return candidate
         return await self._database.write(service_secret, "page tokens", candidate)
-
-
-def _tokens_of(secret: str) -> PageTokens:
-    return PageTokens(blake2b(secret.encode(), digest_size=32, person=b"page token").digest())

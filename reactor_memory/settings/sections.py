@@ -58,7 +58,6 @@ class StoreSettings(Section):
     auto_migrate: bool = False
     pool_size: PositiveInt = 8
     timeout_seconds: PositiveFloat = 10
-    statement_cache_size: NonNegativeInt = 100
     file_mode: FileMode = "0600"
     inline_loads: Literal["auto", "always", "never"] = "auto"
     keep_settings: bool = True
@@ -198,7 +197,6 @@ class NotesSettings(Section):
     prefix = "notes"
 
     enabled: bool = False
-    max_chars: PositiveInt = 4000
     allow_destructive: bool = True
 
 
@@ -268,11 +266,10 @@ class Price(BaseModel):
 
 
 class PriceSettings(Section):
-    """The price table of ``reactor-memory eval``: by name of model, and for every other model `default`."""
+    """The price table of ``reactor-memory eval``: by name of model; of others, and contexts, `default`."""
 
     prefix = "prices"
 
-    context_model: str = ""
     default: Price = Price(cached_input=0.03, input=0.3, output=2.5)
     models: dict[str, Price] = Field(default_factory=dict[str, Price])
 
@@ -331,7 +328,6 @@ class SearchSettings(Section):
 
     enabled: bool = False
     embedder: PluginName = "none"
-    sweep_seconds: PositiveFloat = 30
     min_similarity: Annotated[float, Field(ge=-1, le=1)] = 0.3
 
 
@@ -354,11 +350,8 @@ class StreamSettings(Section):
 
     backend: PluginName = "database"
     redis_url: SecretStr | None = None
-    expires_seconds: PositiveFloat = 120
     keep_seconds: PositiveFloat = 3600
     max_bytes: PositiveInt = 4 * 1024 * 1024
-    heartbeat_seconds: PositiveFloat = 15
-    max_open_per_caller: PositiveInt = 50
 
 
 class PluginSettings(Section):

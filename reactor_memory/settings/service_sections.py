@@ -171,13 +171,11 @@ class ChatServerSettings(Section):
 
 
 class HttpSettings(Section):
-    """What ``reactor-memory serve`` accepts. `token_secret` signs page tokens, alike in all processes."""
+    """What ``reactor-memory serve`` accepts."""
 
     prefix = "http"
 
     max_body_bytes: PositiveInt = 1024 * 1024
-    token_secret: SecretStr | None = None
-
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
     cors_origins: Origins = ()

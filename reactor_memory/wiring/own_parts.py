@@ -74,7 +74,6 @@ def postgres_database(settings: Settings) -> Database:
         QUERIES,
         pool_size=store.pool_size,
         auto_migrate=store.auto_migrate,
-        statement_cache_size=store.statement_cache_size,
         timeout_seconds=store.timeout_seconds,
     )
 

@@ -12,6 +12,7 @@ from dependency_injector import providers
 
 from reactor_memory import Container, open_container
 from reactor_memory.core.log.summary_store import SqlSummaryStore
+from reactor_memory.features.search import wiring
 from reactor_memory.models.requests import ERASE, ERASE_USER, FORGET, INDEX_SEARCH, SCRUB, SUMMARIZE, Ahead
 from reactor_memory.testing import FakeClock, ScriptedSummarizer, append_messages
 from tests.acceptance.scenes import USER, eventually, scripted, settings, talk
@@ -30,10 +31,11 @@ async def polling(clock: FakeClock, summarizer: ScriptedSummarizer, **background
         container.clock.override(providers.Object(clock))
         container.summarizer.override(providers.Object(summarizer))
 
-    searching = {"enabled": True, "sweep_seconds": 3600}
-    chosen = settings(search=searching, background={**POLLING, **background})
-    async with open_container(chosen, configure=configure) as container:
-        yield container
+    chosen = settings(search={"enabled": True}, background={**POLLING, **background})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wiring, "SWEEP_SECONDS", 3600)
+        async with open_container(chosen, configure=configure) as container:
+            yield container
 
 
 async def save_unseen(container: Container, session_id: str, *, work_every: int | None = 10) -> None:

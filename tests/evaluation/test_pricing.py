@@ -27,6 +27,6 @@ def test_no_tokens_cost_nothing() -> None:
 
 
 def test_a_model_that_is_not_listed_costs_the_default() -> None:
-    prices = PriceSettings(context_model="large", default=SMALL, models={"large": LARGE})
-    assert prices_of(prices, summarizer_model="unheard-of") == (LARGE, SMALL)
-    assert prices_of(prices, summarizer_model="large") == (LARGE, LARGE)
+    prices = PriceSettings(default=SMALL, models={"large": LARGE})
+    assert prices_of(prices, summarizer_model="unheard-of") == (SMALL, SMALL)
+    assert prices_of(prices, summarizer_model="large") == (SMALL, LARGE)

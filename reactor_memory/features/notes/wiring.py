@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from reactor_memory.features.notes.long_term_memory import LongTermMemory
     from reactor_memory.settings.settings import Settings
 
+MAX_CHARS = 4000
+"""What the notes about one user may hold. A change that would make them longer is refused."""
+
 
 def long_term_memory_of(database: Database, clock: Clock, settings: Settings) -> LongTermMemory:
     from reactor_memory.features.notes.long_term_memory import LongTermMemory
 
-    notes = settings.notes
     return LongTermMemory(
-        database=database, clock=clock, max_chars=notes.max_chars, allow_destructive=notes.allow_destructive
+        database=database, clock=clock, max_chars=MAX_CHARS, allow_destructive=settings.notes.allow_destructive
     )
 
 

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 LEAST_POLL_SECONDS, MOST_POLL_SECONDS = 0.05, 1.0
 """How often to look for what other processes wrote: the pauses grow from the first to the second."""
 
+EXPIRES_SECONDS = 120.0
+"""A response whose producer is silent for so long is given up."""
+
+HEARTBEAT_SECONDS = 15.0
+"""A stream with nothing new sends a comment this often, so that nothing in between cuts it off."""
+
+MOST_OPEN = 50
+"""Streams that one caller may read at a time, in one process."""
+
 RECHECK_SECONDS = 30.0
 """How often it is checked that readers still may read."""
 
@@ -66,13 +75,13 @@ def stream_options(settings: Settings) -> StreamOptions:
 
     streams = settings.streams
     return StreamOptions(
-        expires_microseconds=int(streams.expires_seconds * 1e6),
+        expires_microseconds=int(EXPIRES_SECONDS * 1e6),
         max_size=streams.max_bytes,
         max_events=MAX_PIECES,
-        max_open=streams.max_open_per_caller,
+        max_open=MOST_OPEN,
         follow=FollowOptions(
             keep_microseconds=int(streams.keep_seconds * 1e6),
             recheck_seconds=RECHECK_SECONDS,
-            heartbeat_seconds=streams.heartbeat_seconds,
+            heartbeat_seconds=HEARTBEAT_SECONDS,
         ),
     )

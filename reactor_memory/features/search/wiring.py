@@ -26,6 +26,9 @@ BATCH_MESSAGES = 50
 INDEXED_AT_ONCE = 2
 """Conversations that are made searchable at the same time."""
 
+SWEEP_SECONDS = 30.0
+"""How often to look for messages that no hint told of (of other processes, or before a crash), and for what failed."""
+
 
 def no_embedder(settings: Settings) -> None:
     """Nobody knows what a text means."""
@@ -173,7 +176,7 @@ def search_work(
             step=each.step,
             find=each.find,
             wants=lambda _, last_seq: True,
-            every_seconds=settings.search.sweep_seconds,
+            every_seconds=SWEEP_SECONDS,
             concurrency=INDEXED_AT_ONCE,
             parks=False,
         )

@@ -31,6 +31,9 @@ CONDENSED_TOKENS, COMPRESSED_TOKENS = 1000, 500
 CHUNK_TOKENS = 8000
 """What one question holds of the conversation; longer runs take several, and one for their answers."""
 
+SWEEP_SECONDS = 30.0
+"""How often to look for sessions that no hint told of."""
+
 
 def is_progressive(settings: Settings) -> bool:
     return settings.history.strategy == PROGRESSIVE
@@ -141,6 +144,6 @@ def tier_work(settings: Settings, tiers: Callable[[], ProgressiveTiers], databas
         find=work.find,
         wants=work.wants,
         forget=work.forget,
-        every_seconds=settings.search.sweep_seconds,
+        every_seconds=SWEEP_SECONDS,
         concurrency=settings.background.max_concurrent_sessions,
     )

@@ -17,7 +17,7 @@ from reactor_memory.core.ports import Redactor
 from reactor_memory.errors import EmbeddingError
 from reactor_memory.features.recall.guarded_embedder import GuardedEmbedder
 from reactor_memory.features.redaction import unredacted
-from reactor_memory.features.search import operations, work
+from reactor_memory.features.search import operations, wiring, work
 from reactor_memory.features.search.models import MessageSearch, SearchBacklog
 from reactor_memory.features.search.operations import search_backlog
 from reactor_memory.features.search.work import MeaningIndexing, UnreadMessages, WordIndexing
@@ -243,8 +243,9 @@ class Hinting:
         return more
 
 
-async def test_saving_wakes_the_workers_and_searching_finds(tmp_path: Path) -> None:
-    settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, search={"enabled": True, "sweep_seconds": HOUR})
+async def test_saving_wakes_the_workers_and_searching_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wiring, "SWEEP_SECONDS", HOUR)
+    settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, search={"enabled": True})
     async with open_container(settings) as container:
         await container.background_work().drain()
         await container.conversation_manager().save_history("s", [Message.user("a cat")], user_id="ann")
