@@ -33,18 +33,6 @@ from reactor_memory.settings.setting_values import (
 )
 from reactor_memory.text.addresses import is_loopback
 
-CONDENSED_PROMPT = """\
-Summarize the conversation below.
-Keep what was talked about, what was decided or concluded and why, what is still open, and every name, number and date
-that a later turn may need. Write few sentences, each with something in it.
-"""
-
-COMPRESSED_PROMPT = """\
-Summarize the conversation below as long-term memory, as briefly as you can.
-Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
-"""
-
-
 CONVERSATION_SUMMARY = "conversation_summary"
 
 
@@ -114,8 +102,7 @@ class TierSettings(Section):
     condensed_count: NonNegativeInt = 50
     auto_summarize: bool = True
     auto_threshold: PositiveInt = 100
-    condensed_prompt: Prompt = CONDENSED_PROMPT
-    compressed_prompt: Prompt = COMPRESSED_PROMPT
+    prompt: Prompt | None = None
     retention: Literal["keep", "archive", "delete"] = "archive"
 
     @model_validator(mode="after")

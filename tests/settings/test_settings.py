@@ -555,7 +555,7 @@ def test_what_is_off_stays_off_whatever_else_is_given() -> None:
     [
         ({"auto_threshold": 19}, "tiers.auto_threshold"),
         ({"recent_count": -1}, "tiers.recent_count"),
-        ({"condensed_prompt": " \n"}, "tiers.condensed_prompt"),
+        ({"prompt": " \n"}, "tiers.prompt"),
         ({"retention": "forget"}, "tiers.retention"),
         ({"recent": 3}, "tiers.recent"),
     ],

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 PROGRESSIVE = "progressive"
 """The name of the strategy."""
 
+CONDENSED_PROMPT = """\
+Summarize the conversation below.
+Keep what was talked about, what was decided or concluded and why, what is still open, and every name, number and date
+that a later turn may need. Write few sentences, each with something in it.
+"""
+
+COMPRESSED_PROMPT = """\
+Summarize the conversation below as long-term memory, as briefly as you can.
+Keep only the main topics, the facts and decisions that must not be forgotten, and what is needed to understand them.
+"""
+
 CONDENSED_TOKENS, COMPRESSED_TOKENS = 1000, 500
 """A text at most."""
 
@@ -80,10 +91,10 @@ def tier_forms(settings: Settings) -> TextForms:
     from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
     from reactor_memory.features.tiers.writer import TextForm, TextForms
 
-    tiers = settings.tiers
+    given = settings.tiers.prompt
     by_level: dict[Level, TextForm] = {
-        CONDENSED: TextForm(prompt=tiers.condensed_prompt, max_tokens=CONDENSED_TOKENS),
-        COMPRESSED: TextForm(prompt=tiers.compressed_prompt, max_tokens=COMPRESSED_TOKENS),
+        CONDENSED: TextForm(prompt=given or CONDENSED_PROMPT, max_tokens=CONDENSED_TOKENS),
+        COMPRESSED: TextForm(prompt=given or COMPRESSED_PROMPT, max_tokens=COMPRESSED_TOKENS),
     }
     return TextForms(by_level=by_level, chunk_tokens=CHUNK_TOKENS)
 

@@ -124,7 +124,7 @@ async def test_session_is_summarised_by_the_model_that_the_settings_name(fake_op
         history={"strategy": "progressive"},
         summary={"provider": "openai", "max_tokens_per_session": 1000},
         models={"openai": {"model": "m", "base_url": fake_openai.base_url}},
-        tiers={"recent_count": 2, "condensed_count": 2, "auto_threshold": 4, "compressed_prompt": "Be brief."},
+        tiers={"recent_count": 2, "condensed_count": 2, "auto_threshold": 4, "prompt": "Be brief."},
     )
     async with open_container(settings) as container:
         manager = container.conversation_manager()
