@@ -17,11 +17,15 @@ from reactor_memory.features.facts.quoting.call_links import NAMING, REFERENCE, 
 from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, without_signs
 from reactor_memory.features.facts.quoting.record_keys import MODEL, is_cut, whole_key
+from reactor_memory.features.facts.quoting.result_lines import fitting_lines, line_worth
 from reactor_memory.models.ledger import Fact
 from reactor_memory.text.borders import cut, cut_at_word
 from reactor_memory.text.caches import memo
 
 LONGEST = 400
+LEAST_GIVEN = 140
+"""Of a line of so many characters, arguments of more than that give way to what came back; remarks are never cut."""
+
 BRIEF, BRIEFER = 60, 32
 """A value of a later call about a thing is no longer, and one that says a single new word of it."""
 
@@ -156,12 +160,12 @@ def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row
         first = [fact for fact in first if fact in changed or fact.value in used or not _is_id(fact)]
     telling = _telling(fields, call.told)
     rest = [fact for fact in telling if fact not in first and not _is_outdated(fact, call.after)]
-    lines = _telling_lines(made, dull)
-    first_lines = _first_lines(lines)
+    given, lines = _given(call), _telling_lines(made, dull)
+    first_lines = _fitting(call, _first_lines(lines), given)
     further = [fact for fact in lines if fact not in first_lines]
     return _Row(
         call,
-        _given(call),
+        given,
         [_part(call, fact) for fact in first],
         [*(_part(call, fact) for fact in rest), *(Part("", _line_of(fact)) for fact in further)],
         (*rest, *further),
@@ -229,10 +233,10 @@ def _part(call: Linked[Made], fact: Fact) -> Part:
     changed = next((change.before for change in call.changes if change.fact == fact), None)
     tried = [f"{_quoted(other.value)}{made.mark}{_other_outcome(made, call.record)}" for made in call.tried
              for other in made.given if other.key == fact.key and other.value != fact.value]  # fmt: skip
+    if tried:
+        value = THEN.join([*dict.fromkeys(tried), value])
     if changed is not None:
         value = f"{_quoted(changed.value)} → {value}"
-    elif tried:
-        value = THEN.join([*dict.fromkeys(tried), value])
     return _named(Part(label_of(fact), value), call.names.get(fact))
 
 
@@ -270,8 +274,14 @@ def _line_of(fact: Fact) -> str:
 
 
 def _first_lines(lines: Sequence[Fact]) -> Sequence[Fact]:
-    """The lines of a result that say most: those that name something, then those of words."""
-    best = sorted(lines, key=lambda fact: (REFERENCE.search(fact.value) is None, _is_of_signs(fact.value)))
+    """The lines of a result that say most: those that name something, then those of words, errors and sums first."""
+    places = {fact: place for place, fact in enumerate(lines)}
+
+    def rank(fact: Fact) -> tuple[bool, bool, float]:
+        is_nameless = REFERENCE.search(fact.value) is None
+        return is_nameless, _is_of_signs(fact.value), -line_worth(fact.value, places[fact], len(lines))
+
+    best = sorted(lines, key=rank)
     naming = sum(REFERENCE.search(fact.value) is not None for fact in lines)
     return [fact for fact in lines if fact in best[: max(FIRST_LINES, min(naming, MOST_NAMING))]]
 
@@ -280,6 +290,14 @@ def _is_of_signs(text: str) -> bool:
     """Whether less than half of a text are letters."""
     signs = "".join(text.split())
     return 2 * sum(map(str.isalpha, signs)) < len(signs)
+
+
+def _fitting(call: Linked[Made], lines: Sequence[Fact], given: Sequence[Part]) -> Sequence[Fact]:
+    """The lines of a result that say most, as many as a line has room for beside its arguments."""
+    head = len(call.record.tool) + len(call.record.mark) + 1
+    begin = min(head + sum(len(part.key) + len(part.value) + 3 for part in given), LEAST_GIVEN + len(CUT_MARK))
+    room = LONGEST - begin - len(call.remark) - len(RESULT) - (2 + len(SEPARATOR)) * len(lines)
+    return [lines[place] for place in fitting_lines([fact.value for fact in lines], room)]
 
 
 def _shortly(made: Made, maker: Made, dull: frozenset[str]) -> str:
@@ -332,13 +350,17 @@ def _line(
 ) -> CallLine:
     results = [*told, *([row.said] if row.said else [])]
     reply = f"{RESULT if text != ROW else ''}{SEPARATOR.join(results)}" if results else ""
-    end = f"{reply}{row.call.remark}{''.join(f'{THEN}{each}' for each in after)}{_taken_back(row.call.retraction)}"
+    remark, back = row.call.remark, _taken_back(row.call.retraction)
+    room = max(LONGEST - len(remark) - len(back), LONGEST // 2)
+    then = _clamped("".join(f"{THEN}{each}" for each in after), room // 2)
+    given = _clamped(unforged(text), max(room - len(then) - len(reply) - len(CUT_MARK), LEAST_GIVEN))
+    whole = f"{_clamped(given + reply, room - len(then))}{remark}{then}{back}"
     more = SEPARATOR.join(rest)
     if more:
-        more = f" ({more})" if results or end else f"{RESULT}{more}"
+        more = f" ({more})" if results or remark or then or back else f"{RESULT}{more}"
     made = row.call.record
     return CallLine(
-        text=_clamped(unforged(text + end)),
+        text=whole,
         facts=row.facts,
         seq=made.seq,
         weight=row.call.weight,
@@ -366,7 +388,7 @@ def _table(tool: str, rows: Sequence[_Row], ending: str) -> Iterator[CallLine]:
     phrase = _common_phrase(rows)
     told = SEPARATOR.join(filter(None, (replies, LEFT_OPEN.join(phrase) if phrase else "")))
     columns = f"{SEPARATOR.join(heads)}{RESULT * bool(told)}{told}{(THEN + ending) * bool(ending)}"
-    title = unforged(_clamped(f"{plain_title(tool)} ({columns}):"))
+    title = unforged(_clamped(f"{plain_title(tool)}{f' ({columns})' if columns else ''}:"))
     for row in rows:
         values = _cells(row.given, given, common, names)
         after = [each for each in row.after if each != ending]
@@ -529,5 +551,5 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-def _clamped(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{cut(text, LONGEST)}{CUT_MARK}"
+def _clamped(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else f"{cut(text, most)}{CUT_MARK}"

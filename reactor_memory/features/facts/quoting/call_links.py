@@ -208,7 +208,9 @@ def _is_try(before: Made, each: Made) -> bool:
     if any(map(_names_thing, before.fields)):
         return False
     other = [(a.value, b.value) for a, b in zip(before.given, each.given, strict=True) if a.value != b.value]
-    return len(other) == 1 and all(len(value) <= SHORT_VALUE and any(map(str.isdigit, value)) for value in other[0])
+    if len(other) != 1 or letters_of(other[0][0]) != letters_of(other[0][1]):
+        return False
+    return all(len(value) <= SHORT_VALUE and any(map(str.isdigit, value)) for value in other[0])
 
 
 def _times(again: Sequence[Made]) -> str:
@@ -244,11 +246,11 @@ def _call_weight(each: Made, count: int, *, is_new: bool) -> float:
 
 def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], frozenset[Fact]]]:
     """For each call what it changed of a thing that was seen before, and which fields it left as they were. What a call
-    makes changes nothing of what calls of its tool made before (two payments of one bill), and its fields are not those
-    of the thing that it was made for (the state of a refund, of an order).
+    makes changes nothing of what calls of its tool made before (two payments of one bill), and its arguments and fields
+    are not those of the thing that it was made for (the amount of a refund, of an order).
     """
     state: dict[tuple[str, str], Fact] = {}
-    tools = {fact: each.tool for each in made for fact in each.facts}
+    makers = {fact: each for each in made for fact in each.facts}
     seen: set[str] = set()
     found: dict[int, tuple[tuple[Change, ...], frozenset[Fact]]] = {}
     for each in made:
@@ -265,19 +267,33 @@ def _changes(made: Sequence[Made]) -> Mapping[int, tuple[tuple[Change, ...], fro
             if not label or fact.value in about or _is_listed(fact):
                 continue
             before = next((known for thing in about if (known := state.get((thing, label)))), None)
-            if before and new and tools[before] == each.tool:
+            if before and new and makers[before].tool == each.tool:
                 before = None
             if before and each.role == "act" and not each.failed:
                 if before.value != fact.value:
                     changed.append(Change(fact, before))
                 elif fact in each.fields:
                     unchanged.add(fact)
-            now.update({(thing, label): fact for thing in about})
+            now.update({(thing, label): fact for thing in unseen or about})
         if not each.failed:
             state.update(now)
         seen.update(fact.value for fact in each.facts)
-        found[id(each)] = (tuple(changed), frozenset(unchanged))
+        found[id(each)] = (tuple(_of_one_part(each, changed, makers)), frozenset(unchanged))
     return found
+
+
+def _of_one_part(each: Made, changed: Sequence[Change], makers: Mapping[Fact, Made]) -> Sequence[Change]:
+    """The changes, without those between the arguments of two calls of one tool that differ in several: they were made
+    for different parts of the thing (clauses of a contract), and neither replaced the other.
+    """
+    return [change for change in changed if not _is_of_another_part(each, change, makers[change.before])]
+
+
+def _is_of_another_part(each: Made, change: Change, before: Made) -> bool:
+    if before.tool != each.tool or change.fact not in each.given or change.before not in before.given:
+        return False
+    known = {(fact.key, fact.value) for fact in before.given}
+    return sum((fact.key, fact.value) not in known for fact in each.given) > 1
 
 
 def _new_things(each: Made) -> list[str]:

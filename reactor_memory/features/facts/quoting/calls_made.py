@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.categories import category_of_call
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, REPLY, CallRole, anchor_of, key_and_value
+from reactor_memory.features.facts.quoting.result_lines import line_worth
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Act, Fact
 from reactor_memory.models.memory_tools import MEMORY_TOOLS
@@ -99,16 +100,6 @@ _STATUS_NUMBERS = frozenset({"status", "code", "status_code", "statuscode"})
 _SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]{1,200}"), re.compile(r"-?[\d.,]{1,20}")
 LONG_THOUGHT = 60
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
-_ERROR_LINE = re.compile(
-    r"\b\w*(?:error|exception|failed|failure|fatal|denied|refused|not found|no such|cannot|conflict)\b(?!\()",
-    re.IGNORECASE,
-)
-_SUMMARY_LINE = re.compile(
-    r"(?<!\d)\d{1,9} (?:passed|failed|errors?|tests?|files? changed|warnings?|rows?|insertions?)\b"
-    r"|\b(?:total|passed|commit|created|wrote|saved|done|accuracy|score|loss|result)\b",
-    re.IGNORECASE,
-)
-_METRIC = re.compile(r"[\w %./-]{2,40}[:=] ?-?\d[\d.,]{0,20} ?\S{0,6}$")
 
 
 class _Exchange(NamedTuple):
@@ -343,9 +334,7 @@ def _lines(content: str, later: str) -> Iterator[str]:
 
 
 def _line_worth(line: str, place: int, count: int, later: str) -> float:
-    worth = 1.0 * (place + 1 == count) + 0.5 * (place == 0)
-    worth += 3.0 * (_ERROR_LINE.search(line) is not None) + 2.0 * (_SUMMARY_LINE.search(line) is not None)
-    worth += 1.5 * (_METRIC.match(line) is not None) + place / count / 100
+    worth = line_worth(line, place, count)
     return worth + 2.0 * any(_is_used(word, later) for word in line.split() if any(map(str.isdigit, word)))
 
 

@@ -53,8 +53,14 @@ _END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])[」』”
 _QUESTION = re.compile(r"[?？؟;՞][\"'”’»)\]」』*_\s]*$")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _PASTED_LINE = re.compile(
-    r"(?:>|\||[-=_*]{3,80}$|[A-Za-z-]{2,12}: [^@]{0,80}@|\d{1,2}:\d\d(?::\d\d)?\s|\d{4}-\d\d-\d\d[T ]\d\d:|at \S+\()"
+    r"(?:>|\||[-=_*]{3,80}$|[A-Za-z-]{2,12}: [^@]{0,80}@|at \S+\("
+    r"|\[?(?:\d{4}-\d\d-\d\d[T ]|(?=\d{1,2}:))\d{1,2}:\d\d"
+    r"(?:(?::\d\d|.{0,3}[-–|] ?\[?)?\s{0,3}(?:[A-Z]{4,8}\b|[^\s:]{1,24}(?: [^\s:]{1,24})?: )|:\d\d))"
 )
+"""The beginning of a line that was pasted. A time of day begins one of a log, if it has seconds or a level stands
+behind it, or one of a chat, if a name does; else it is somebody's own ("14:20 is fine").
+"""
+
 _SENDER = "from|von|de|da|van|от|kimden|发件人|寄件者|差出人|보낸 사람|من|प्रेषक|จาก"
 _MAIL = re.compile(
     rf"^(?:(?:{_SENDER})[ \u00a0]?[:：][^\n]{{1,200}}\n(?:[^\s:：][^:：\n]{{0,24}}[:：][^\n]{{0,200}}\n){{1,12}}"
@@ -221,11 +227,11 @@ def _is_open(text: str) -> bool:
 
 
 def _joined(clauses: Iterator[_Clause]) -> Iterator[_Clause]:
-    """The sentences, very short ones with the next of the same line."""
+    """The sentences, very short ones with the next of the same paragraph."""
     held: _Clause | None = None
     for clause in clauses:
         gap = clause.start - (held.start + len(held.text)) if held else 99
-        if held and len(held.text) < SHORTEST_CLAUSE and held.is_pasted == clause.is_pasted and gap <= 2:
+        if held and len(held.text) < SHORTEST_CLAUSE and held.is_pasted == clause.is_pasted and gap <= 1:
             clause = _Clause(
                 f"{held.text} {clause.text}" if gap else held.text + clause.text, held.start, held.is_pasted
             )

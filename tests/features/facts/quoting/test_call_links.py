@@ -389,3 +389,113 @@ def test_a_state_that_was_read_again_is_an_earlier_result() -> None:
         result("two of them\npod-12345 Running\npod-77889 Pending", "c2"),
     )
     assert [line.endswith("(earlier result)") for line in told if "pod-12345" in line] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("pay_claim", {"claim": "KF-1183", "amount": 3816}),
+        ("refund", {"claim": "KF-1183", "amount": 90, "currency": "EUR"}),
+        ("zahle", {"claim": "KF-1183", "amount": "1.204,50"}),
+        ("book_rental", {"claim": "KF-1183", "kind": "car"}),
+        ("支払い", {"claim": "KF-1183", "amount": 12}),
+    ],
+)
+def test_what_was_made_for_an_owner_is_no_change(tool: str, given: dict[str, object]) -> None:
+    told = lines(
+        calls(("c1", "create_reserve", {"claim": "KF-1183", "amount": 2500, "kind": "injury"})),
+        result({"reserve_id": "RS-221"}),
+        calls(("c2", tool, given)),
+        result({"payment_id": "PY-77120"}, "c2"),
+    )
+    assert len(told) == 2
+    assert "→" not in "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"clause": "15", "text": "courts of London"}, {"clause": "12.1", "text": "60 days"}),
+        ({"cell": "A1", "value": "12"}, {"cell": "B7", "value": "40"}),
+        ({"room": "Küche", "farbe": "weiß"}, {"room": "Bad", "farbe": "grün"}),
+        ({"líne": "3", "texto": "hola"}, {"líne": "9", "texto": "adiós"}),
+        ({"key": "title", "to": "Atlas"}, {"key": "owner", "to": "Kim"}),
+    ],
+)
+def test_calls_for_two_parts_of_a_thing_change_nothing(first: dict[str, object], then: dict[str, object]) -> None:
+    told = lines(
+        calls(("c1", "update", {"doc_id": "D-31", **first})),
+        result("saved"),
+        calls(("c2", "update", {"doc_id": "D-31", **then})),
+        result("saved", "c2"),
+    )
+    assert "→" not in "".join(told)
+
+
+@pytest.mark.parametrize(("one_thing", "other"), [("SP-38-PR", "SP-38-AZ"), ("A4-red", "A4-blau"), ("7號", "9号")])
+def test_another_thing_of_the_same_number_is_no_try(one_thing: str, other: str) -> None:
+    told = lines(
+        calls(("c1", "reservar", {"sku": one_thing})),
+        result({"status": "esgotado"}),
+        calls(("c2", "reservar", {"sku": other})),
+        result({"status": "pronto"}, "c2"),
+    )
+    assert not any(" then " in line for line in told)
+
+
+@pytest.mark.parametrize("refusal", [{"success": False, "reason": "approval is missing"}, {"error": "limit of 4000"}])
+def test_a_refused_try_stands_beside_what_it_would_change(refusal: dict[str, object]) -> None:
+    line = one(
+        calls(("c1", "get_claim", {"claim_id": "KF-1183"})),
+        result({"claim_id": "KF-1183", "amount": 2500}),
+        calls(("c2", "pay_claim", {"claim_id": "KF-1183", "amount": 4066})),
+        result(refusal, "c2"),
+        calls(("c3", "pay_claim", {"claim_id": "KF-1183", "amount": 3816})),
+        result({"ok": True}, "c3"),
+        about="pay_claim",
+    )
+    assert "4066 (failed)" in line
+    assert str(list(refusal.values())[-1]) in line
+
+
+LONG = "python build.py " + " ".join(f"--with-part-{n}=on" for n in range(14))
+
+
+@pytest.mark.parametrize("back", ["Scratch that.", "Vergiss es.", "取り消し", "Cancélalo.", "Отмени."])
+def test_a_long_line_keeps_that_it_was_taken_back(back: str) -> None:
+    line = one(
+        user("Build all of the parts for Ulm, please."),
+        calls(("c1", "shell", {"command": LONG, "then": LONG.replace("part", "test")})),
+        result("\n".join(f"part {n} of the build is ready in /srv/parts/{n}/of/many" for n in range(9))),
+        says("All of the parts for Ulm are built."),
+        user(back),
+        about="shell",
+    )
+    assert line.endswith(f'(taken back: "{back}")')
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["KeyError: 'snapshot'", "OSError: [Errno 28] No space left", "fatal: refusing to merge", "npm error code E404"],
+)
+def test_a_long_line_keeps_the_error_at_its_end(error: str) -> None:
+    told = "\n".join(f'  File "/srv/lib/python/site-packages/part_{n}/module_of_many.py", line {n}' for n in range(7))
+    line = one(
+        calls(("c1", "shell", {"command": LONG})),
+        result(f"Traceback (most recent call last):\n{told}\n{error}"),
+        about="shell",
+    )
+    assert error.partition("[")[0] in line
+    assert " … -> " in line
+
+
+def test_a_long_line_keeps_how_often_it_failed_before() -> None:
+    lots = "\n".join(f"part {n} is ready: /srv/parts/{n}/of/very/many/of/them" for n in range(9))
+    line = one(
+        calls(("c1", "shell", {"command": LONG})),
+        result("Error: quota"),
+        calls(("c2", "shell", {"command": LONG})),
+        result(lots, "c2"),
+        about="shell",
+    )
+    assert line.endswith("(after 1 failure)")

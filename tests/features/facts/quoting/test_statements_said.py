@@ -60,6 +60,41 @@ def test_pasted_words_are_not_the_speakers_own(before: str, pasted: str) -> None
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "14:20 is fine, but he needs a wheelchair.",
+        "10:00 doluydu, 11:30 olsun.",
+        "9:15 oder 10 Uhr, mir egal",
+        "2026-12-01 10:00 suits us both",
+        "18:00 一緒に行きます",
+        "Two things.\n07:45 I leave the house.\nNever ring before that.",
+    ],
+)
+def test_what_begins_with_a_time_is_ones_own(said: str) -> None:
+    assert not any("pasted" in line for line in (*lines(user(said)), *lines(user("When?"), says(said))))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "14:20:07 worker 7 restarts",
+        "14:20 WARN disk is full",
+        "2026-12-01T10:00:05Z GET /health",
+        "[10:02] Ann: never ring before ten",
+        "10:02 - Ann Lee: I moved to Ulm",
+    ],
+)
+def test_a_line_of_a_log_or_chat_is_pasted(line: str) -> None:
+    assert all(told.startswith("pasted: ") for told in lines(user(line)))
+
+
+def test_a_line_behind_a_blank_one_is_another_statement() -> None:
+    assert '"Best, Jo"' in "\n".join(
+        lines(user("Please send all of the papers to the office.\n\nBest, Jo\n\nAnd ring me."))
+    )
+
+
+@pytest.mark.parametrize(
     "head",
     [
         "From: Lorcan Novotny\nSubject: your parcel\n\n",
