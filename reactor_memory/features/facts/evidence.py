@@ -16,7 +16,8 @@ import msgspec
 
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Act, Category, Fact
-from reactor_memory.text.spans import arguments_of, decode, leaves, sentences
+from reactor_memory.text.opened_results import opened
+from reactor_memory.text.spans import arguments_of, leaves, sentences
 
 MAX_VALUE_CHARACTERS = 256
 MAX_ANCHOR_CHARACTERS = 120
@@ -41,14 +42,15 @@ def evidence_text(message: Message) -> str:
     """The text that the values of facts from `message` are looked up in; spans count its characters.
 
     The content, then on lines of their own the name of each tool call and the leaves of its arguments
-    (``path: value``), and for a tool message the leaves of the JSON that its content is.
+    (``path: value``), and for a tool message the leaves of the JSON that its content is, or the text inside its blocks.
     """
     lines = [message.content]
     for call in message.tool_calls:
         lines.append(call.name)
         lines.extend(_leaf_lines(arguments_of(call.arguments)))
     if message.role == "tool":
-        lines.extend(_leaf_lines(decode(message.content)))
+        told = opened(message.content).value
+        lines.extend(_leaf_lines(told) if told != message.content else ())
     return "\n".join(lines)
 
 

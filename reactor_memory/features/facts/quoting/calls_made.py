@@ -22,7 +22,8 @@ from reactor_memory.models.memory_tools import MEMORY_TOOLS
 from reactor_memory.models.tool_roles import NO_ROLES, ToolRole, ToolRoles, folded_name, roles_in
 from reactor_memory.models.turns import told_interrupted, with_interruptions
 from reactor_memory.text.caches import memo
-from reactor_memory.text.spans import Leaf, arguments_of, decode, leaf_text, leaves
+from reactor_memory.text.opened_results import OpenedResult, opened
+from reactor_memory.text.spans import Leaf, arguments_of, leaf_text, leaves
 
 MOST_ARGUMENTS = 24
 LONGEST_ARGUMENT = 240
@@ -102,6 +103,9 @@ LONG_THOUGHT = 60
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
 
 
+_CELL = re.compile(r"[;|\t]|\s{2,}")
+
+
 class _Exchange(NamedTuple):
     """A call of a message, how many of its tool came before it in the message, and its result if there is one.
     `declared`: what somebody who knows the tool says that it does.
@@ -113,6 +117,7 @@ class _Exchange(NamedTuple):
     declared: ToolRole | None = None
     result: Message | None = None
     is_interrupted: bool = False
+    told: OpenedResult = OpenedResult("")
 
 
 def calls_made(messages: Sequence[Message], roles: ToolRoles = NO_ROLES) -> Iterator[Fact]:
@@ -148,7 +153,9 @@ def _exchanges(messages: Sequence[Message], roles: ToolRoles) -> list[_Exchange]
             index = newest[message.tool_call_id or ""]
             is_interrupted = told_interrupted(message)
             found[index] = found[index]._replace(
-                result=None if is_interrupted else message, is_interrupted=is_interrupted
+                result=None if is_interrupted else message,
+                is_interrupted=is_interrupted,
+                told=OpenedResult("") if is_interrupted else opened(message.content),
             )
     return found
 
@@ -158,9 +165,9 @@ def _only_thinks(exchange: _Exchange) -> bool:
     if exchange.declared is not None:
         return exchange.declared == "think"
     said = " ".join(leaf.text for leaf in leaves(arguments_of(exchange.call.arguments)))
-    told = exchange.result.content.strip() if exchange.result else None
-    if told is None or decode(told) is not None:
+    if exchange.result is None or not isinstance(exchange.told.value, str):
         return False
+    told = exchange.told.value.strip()
     is_sum = _SUM.fullmatch(said) is not None and _NUMBER.fullmatch(told) is not None
     return is_sum or (len(said) > LONG_THOUGHT and (not told or told in said))
 
@@ -185,7 +192,11 @@ def turns_to_name(messages: Sequence[Message]) -> Mapping[int, int]:
 
 def _call(exchange: _Exchange, later: str, turn: int) -> Iterator[Fact]:
     name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
-    anchor, failed, role = anchor_of(name, exchange.seq, exchange.place), is_failed(exchange.result), _role(exchange)
+    anchor, failed, role = (
+        anchor_of(name, exchange.seq, exchange.place),
+        _is_failed(exchange.result, exchange.told),
+        _role(exchange),
+    )
     act: Act = "interrupted" if exchange.is_interrupted else "statement"
     category = category_of_call(role)
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
@@ -205,7 +216,7 @@ def _call(exchange: _Exchange, later: str, turn: int) -> Iterator[Fact]:
             failed=failed or exchange.is_interrupted,
         )
     if exchange.result is not None:
-        for key, value in _reply(exchange.result, {leaf.text.casefold() for leaf in given}, role, later):
+        for key, value in _reply(exchange.told.value, {leaf.text.casefold() for leaf in given}, role, later):
             yield Fact(
                 anchor=anchor,
                 key=key,
@@ -229,13 +240,13 @@ def _role(exchange: _Exchange) -> CallRole:
     if exchange.result is None or verb in ACTING:
         return "read" if reads else "act"
     given = {leaf.text for leaf in leaves(arguments_of(exchange.call.arguments))}
-    result = decode(exchange.result.content)
+    result = exchange.told.value
     if _count(result) > 1:
         return "read"
-    found = list(leaves(result))
     if reads or not isinstance(result, Mapping):
         length = sum(map(len, given))
         return "read" if reads or len(exchange.result.content) > max(400, 4 * length) else "act"
+    found = list(leaves(cast("Mapping[str, object]", result)))
     same = sum(leaf.text in given for leaf in found)
     if len(found) == 1 and not same and _NUMBER.fullmatch(found[0].text) and not found[0].path.endswith("id"):
         return "read"
@@ -267,17 +278,21 @@ def _count(result: object) -> int:
 
 def is_failed(result: Message | None) -> bool:
     """Whether the protocol, a field or the beginning of a result says that the call failed."""
+    return result is not None and _is_failed(result, opened(result.content))
+
+
+def _is_failed(result: Message | None, told: OpenedResult) -> bool:
     if result is None:
         return False
-    if result.outcome == "failed" or result.metadata.get("isError") is True:
+    if result.outcome == "failed" or result.metadata.get("isError") is True or told.is_error:
         return True
-    decoded = decode(result.content)
-    if isinstance(decoded, Mapping):
-        return _fields_fail(cast("Mapping[str, object]", decoded))
-    if decoded is not None or result.outcome == "ok":
+    value = told.value
+    if isinstance(value, Mapping):
+        return _fields_fail(cast("Mapping[str, object]", value))
+    if not isinstance(value, str) or result.outcome == "ok":
         return False
-    first = result.content.strip()[:120]
-    exits = list(_EXIT.finditer(result.content[-400:]))
+    first = value.strip()[:120]
+    exits = list(_EXIT.finditer(value[-400:]))
     return bool(_FIRST_ERROR.match(first) or _HTTP_ERROR.match(first)) or bool(exits and exits[-1]["code"] != "0")
 
 
@@ -306,36 +321,50 @@ def _leaf_or_size(value: object) -> str:
     return leaf_text(value)
 
 
-def _reply(result: Message, given: set[str], role: CallRole, later: str) -> Iterator[tuple[str, str]]:
+def _reply(told: object, given: set[str], role: CallRole, later: str) -> Iterator[tuple[str, str]]:
     """What is kept of a result, each with its key."""
-    found = list(leaves(decode(result.content[:MOST_READ])))
-    if found:
-        new = [leaf for leaf in found if leaf.text.casefold() not in given]
-        if len(new) > MOST_FIELDS or (role == "read" and _count(decode(result.content[:MOST_READ])) > 1):
+    if not isinstance(told, str):
+        new = [leaf for leaf in _first_leaves(told) if leaf.text.casefold() not in given]
+        if len(new) > MOST_FIELDS or (role == "read" and _count(told) > 1):
             new = [leaf for leaf in new if _is_used(leaf.text, later)]
         for leaf in new[:MOST_FIELDS]:
             yield key_and_value(f"reply.field.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
-    elif result.content.strip() not in ("", "[]", "{}"):
-        for number, line in enumerate(_lines(result.content, later), start=1):
+    else:
+        for number, line in enumerate(_lines(told, later), start=1):
             yield key_and_value(f"reply.line.{number}", line, LONGEST_LINE)
+
+
+def _first_leaves(told: object) -> Iterator[Leaf]:
+    """The leaves that begin in the first characters of a result, as many as are read of a text."""
+    left = MOST_READ
+    for leaf in leaves(told):
+        if left <= 0:
+            return
+        left -= len(leaf.path) + len(leaf.text)
+        yield leaf
 
 
 def _lines(content: str, later: str) -> Iterator[str]:
     """The lines of a text that say how it went: errors, sums, the last one, and those of which later messages speak."""
     half = MOST_READ // 2
     read = content if len(content) <= MOST_READ else f"{content[:half]}\n{content[-half:]}"
-    lines = [" ".join(line.split()) for line in read.splitlines()]
-    lines = [line for line in lines if any(map(str.isalnum, line))]
+    raw = {" ".join(line.split()): line for line in read.splitlines() if any(map(str.isalnum, line))}
+    lines = list(raw)
     if sum(map(len, lines)) > SHORT_RESULT or len(lines) > MOST_LINES:
-        worth = {line: _line_worth(line, place, len(lines), later) for place, line in enumerate(lines)}
+        worth = {
+            line: line_worth(line, place, len(lines)) + _told_later(raw[line], later)
+            for place, line in enumerate(lines)
+        }
         best = sorted((line for line in worth if worth[line]), key=lambda line: -worth[line])[:MOST_LINES]
         lines = [line for line in dict.fromkeys(lines) if line in best]
     yield from lines
 
 
-def _line_worth(line: str, place: int, count: int, later: str) -> float:
-    worth = line_worth(line, place, count)
-    return worth + 2.0 * any(_is_used(word, later) for word in line.split() if any(map(str.isdigit, word)))
+def _told_later(line: str, later: str) -> float:
+    """What a line is worth for what later messages say of it: a word with a digit, or a cell of a row."""
+    words = (word for word in line.split() if any(map(str.isdigit, word)))
+    cells = _CELL.split(line.strip()) if _CELL.search(line.strip()) else ()
+    return 2.0 * any(_is_used(each, later) for each in (*words, *cells))
 
 
 def _later_words(messages: Sequence[Message], exchange: _Exchange) -> str:

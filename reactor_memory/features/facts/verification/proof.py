@@ -29,7 +29,8 @@ from reactor_memory.features.facts.verification.statement_verdicts import (
 )
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact
-from reactor_memory.text.spans import Leaf, arguments_of, decode, leaves
+from reactor_memory.text.opened_results import opened
+from reactor_memory.text.spans import Leaf, arguments_of, leaves
 
 Found = TypeVar("Found")
 
@@ -235,8 +236,8 @@ class _Log:
         message = self.messages[seq]
         values = [arguments_of(call.arguments) for call in message.tool_calls]
         if message.role == "tool":
-            values.append(decode(message.content))
-        return tuple(leaf for value in values if value is not None for leaf in leaves(value))
+            values.append(opened(message.content).value)
+        return tuple(leaf for value in values if value != message.content for leaf in leaves(value))
 
     def called(self, seq: int) -> str:
         """Under which names the calls of a message, or the call that it answers, may stand."""

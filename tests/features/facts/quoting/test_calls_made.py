@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -270,3 +272,40 @@ def test_a_number_with_what_it_stands_for_says_it_failed(told: object) -> None:
 def test_a_number_alone_is_no_failure(told: object) -> None:
     """Tools count, measure and add."""
     assert not is_failed(result(told))
+
+
+def test_a_long_list_tells_what_was_said_of_it() -> None:
+    orders = [{"order": f"O-{n}", "customer": f"Kunde {n}", "total": n} for n in range(1000, 2000)]
+    (line,) = lines(calls(("c1", "orders", {"table": "all"})), result(orders), says("The first one is O-1003."))[:1]
+    assert line == "orders: table=all -> O-1003; total=1003"
+
+
+@pytest.mark.parametrize("sign", [";", "\t", " | "])
+def test_a_row_that_was_told_is_kept(sign: str) -> None:
+    rows = [("Bolt small", 12), ("Washer", 3), *((f"Part {name}", 4000) for name in "abcdefghijklmnopqrstuvw")]
+    table = "\n".join(f"{10 + place}{sign}{name}{sign}{left}" for place, (name, left) in enumerate(rows))
+    line = one(
+        calls(("c1", "stock", {"file": "all"})),
+        result(table),
+        says("Only the Washer is short of its minimum."),
+        about="stock",
+    )
+    assert "Washer" in line
+
+
+def test_a_process_that_failed_and_then_worked_says_so() -> None:
+    made = [
+        message
+        for place, code in enumerate((2, 0))
+        for message in (
+            calls((f"c{place}", "exec", {"command": "make test"})),
+            result({"output": f"{code} of 44 are broken", "metadata": {"exit_code": code}}, f"c{place}"),
+        )
+    ]
+    assert lines(*made) == ['exec: make test -> "0 of 44 are broken" (after 1 failure)']
+
+
+def test_what_a_protocol_puts_around_a_result_is_no_line() -> None:
+    told = {"content": [{"type": "text", "text": json.dumps({"ticket": "T-14", "assignee": "Wim"})}], "isError": False}
+    line = one(calls(("c1", "assign", {"to": "me"})), result(told), about="assign")
+    assert line == "assign: to=me -> T-14; assignee=Wim"
