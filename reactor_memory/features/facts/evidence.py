@@ -14,6 +14,7 @@ from typing import get_args
 
 import msgspec
 
+from reactor_memory.features.facts.key_spelling import spelled
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Act, Category, Fact
 from reactor_memory.text.opened_results import opened
@@ -22,6 +23,9 @@ from reactor_memory.text.spans import arguments_of, leaves, sentences
 MAX_VALUE_CHARACTERS = 256
 MAX_ANCHOR_CHARACTERS = 120
 MAX_KEY_CHARACTERS = 64
+ROOM_FOR_KIND = 18
+"""Characters that may be put before a key (``call.act.to_1024.``)."""
+
 MAX_FACTS = 1000
 """Facts taken from one extraction; what a summarizer lists beyond is dropped."""
 
@@ -142,7 +146,12 @@ def verify_narrative(text: str, messages: Sequence[Message]) -> str:
 
 
 def clean_key(key: str) -> str:
-    """`key` in the form ``[a-z][a-z0-9_.]{0,63}``; different keys of other scripts stay different."""
+    """`key` in the form ``[a-z][a-z0-9_.]{0,63}``; different keys of other scripts stay different, and those that
+    fit can be read again (`key_spelling`).
+    """
+    if not key.isascii():
+        whole = ".".join(map(spelled, key.split(".")))
+        key = whole if len(whole) <= MAX_KEY_CHARACTERS - ROOM_FOR_KIND else key
     spaced = _CAMEL.sub("_", key)
     cleaned = _BAD_KEY.sub("_", spaced.lower()).strip("_.")
     if not key.isascii():

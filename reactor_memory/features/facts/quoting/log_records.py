@@ -9,6 +9,8 @@ from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
+from reactor_memory.features.facts.key_spelling import read_again
+from reactor_memory.features.facts.plain_text import visible
 from reactor_memory.features.facts.quoting.record_keys import (
     MODEL,
     NO_ARGUMENT,
@@ -189,7 +191,7 @@ def _label_in(key: str) -> str:
     parts = whole_key(key).split(".")[2:]
     names = [part for part in parts if not part.isdigit()]
     last = names[-1] if names else ""
-    return "" if last in ("", "text", NO_ARGUMENT) or _is_hash(last) else last
+    return "" if last in ("", "text", NO_ARGUMENT) or _is_hash(last) else visible(read_again(last))
 
 
 @memo(maxsize=8192)
@@ -199,7 +201,7 @@ def letters_of(text: str) -> str:
 
 
 def _is_hash(name: str) -> bool:
-    """A key of another script stands as a number (`evidence.clean_key`)."""
+    """A long key of another script stands as a number (`evidence.clean_key`)."""
     tail = name.rpartition("_")[2]
     return len(tail) == 8 and all(c in "0123456789abcdef" for c in tail)
 

@@ -309,3 +309,12 @@ def test_what_a_protocol_puts_around_a_result_is_no_line() -> None:
     told = {"content": [{"type": "text", "text": json.dumps({"ticket": "T-14", "assignee": "Wim"})}], "isError": False}
     line = one(calls(("c1", "assign", {"to": "me"})), result(told), about="assign")
     assert line == "assign: to=me -> T-14; assignee=Wim"
+
+
+@pytest.mark.parametrize(
+    "label", ["dopłata", "价格", "цена доставки", "कीमत", "配送料", "가격", "prix_spécial", "السعر", "ราคา"]
+)
+def test_a_value_stands_with_its_name_in_any_script(label: str) -> None:
+    line = one(calls(("c1", "order", {label: 9, "paczka": "small"})), result({label: 49, "left": 3}), about="order")
+    name = label.replace(" ", "_")
+    assert line == f"order: {name}=9; small -> {name}=49; left=3"
