@@ -286,6 +286,8 @@ def _follow_ups(
     found: dict[int, tuple[Said, ...]] = {}
     newest: dict[str, Said] = {}
     measured: dict[tuple[str, str], Said] = {}
+    numbered: dict[tuple[str, str], Said] = {}
+    asked = _asked_for(said)
     speaker = ""
     for each, words in zip(said, letters, strict=True):
         if not each.is_users or each.stance == "pasted":
@@ -298,24 +300,56 @@ def _follow_ups(
         if says_nothing and not takes_back(each.fact.value):
             continue
         may_follow = each.stance == "own" and id(each) not in answered and shapes[_shape(each)] < OFTEN
-        is_bare = may_follow and _is_bare(each, before)
-        if may_follow and (known := _corrected(each, measured)):
+        tells_more = id(each) in asked and not is_short(each)
+        is_bare = may_follow and _is_bare(each, before, tells_more=tells_more)
+        if may_follow and (known := _corrected(each, measured, numbered, tells_more=tells_more)):
             found[id(known)] = (*found.get(id(known), ()), each)
         elif before and is_bare and 0 < each.seq - before.seq <= FOLLOWS:
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each
             measured.update({(each.name, unit): each for unit in _measures(each.fact.value)})
+            numbered.update({(each.name, number): each for number in _numbers(each.fact.value)})
     return found
 
 
-def _corrected(each: Said, measured: Mapping[tuple[str, str], Said]) -> Said | None:
-    """The newest statement of the same speaker with another number of the same kind, if `each` says it corrects."""
+def _asked_for(said: Sequence[Said]) -> frozenset[int]:
+    """The statements of users right behind a question of the model."""
+    return frozenset(
+        id(each)
+        for before, each in pairwise(said)
+        if each.is_users and before.stance == "asked" and not before.is_users and each.seq - before.seq <= 2
+    )
+
+
+def _corrected(
+    each: Said, measured: Mapping[tuple[str, str], Said], numbered: Mapping[tuple[str, str], Said], *, tells_more: bool
+) -> Said | None:
+    """The newest statement of the same speaker with another number of the same kind, or with the number that is not so
+    ("900, not 800"), if `each` says it corrects. What answers a question in more than a few words (`tells_more`) is of
+    something else, unless it has a further word in common.
+    """
     if not _corrects(each):
         return None
-    known = {id(said): said for unit in _measures(each.fact.value) if (said := measured.get((each.name, unit)))}
-    others = [said for said in known.values() if _gives_another_number(said.fact.value, each.fact.value)]
+    text = each.fact.value
+    known = {id(said): said for unit in _measures(text) if (said := measured.get((each.name, unit)))}
+    others = [said for said in known.values() if _gives_another_number(said.fact.value, text)]
+    if tells_more:
+        others = [said for said in others if _have_words_in_common(said.fact.value, text)]
+    if not others:
+        denied = (numbered.get((each.name, number)) for number in _numbers(text))
+        others = [said for said in denied if said and _numbers(text) - _numbers(said.fact.value)]
     return max(others, key=lambda said: said.seq, default=None)
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(number for number in _words_and_numbers(text)[1] if len(number) > 1)
+
+
+def _have_words_in_common(text: str, other: str) -> bool:
+    """Whether two texts share a word beside those that stand behind their numbers."""
+    units = {term for unit in (*_measures(text), *_measures(other)) for term in weighed_terms(unit)}
+    return bool((_words_and_numbers(text)[0] & _words_and_numbers(other)[0]) - units)
 
 
 def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:
@@ -341,7 +375,7 @@ def _is_new_limit(each: Said, other: Said) -> bool:
     return len(shared - units) >= 2
 
 
-def _is_bare(each: Said, before: Said | None) -> bool:
+def _is_bare(each: Said, before: Said | None, *, tells_more: bool) -> bool:
     """Whether a statement says little without the one before: few words, or another number of the same kind in words
     that are few or correct.
     """
@@ -350,6 +384,8 @@ def _is_bare(each: Said, before: Said | None) -> bool:
     text = each.fact.value
     is_brief = len(text) <= BRIEF_CHARACTERS and len(text.split()) <= BRIEF_WORDS
     if before is None or not (is_brief or _corrects(each)):
+        return False
+    if tells_more and not _have_words_in_common(before.fact.value, text):
         return False
     return _gives_another_number(before.fact.value, each.fact.value)
 

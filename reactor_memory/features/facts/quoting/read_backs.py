@@ -49,6 +49,7 @@ class ReadBack(NamedTuple):
     weight: float
     answer: Said | None
     rest: tuple[Said, ...] = ()
+    asks: bool = False
 
 
 class Agreements(NamedTuple):
@@ -69,12 +70,19 @@ def agreements(read_backs: Sequence[ReadBack]) -> tuple[Agreements, Mapping[int,
         if each.answer is not None and agrees(each.answer.fact.value):
             agreed.add(id(each.said))
             settled.add(id(each.answer))
-        elif each.answer is not None and (is_short(each.answer) or begins_to_correct(each.answer.fact.value)):
+        elif each.answer is not None and _answers(each.answer, asked=each.asks):
             answers[id(each.answer)] = each.said
             weights[id(each.answer)] = each.weight
             continue
         weights[id(each.said)] = each.weight
     return Agreements(weights, frozenset(agreed), frozenset(settled)), answers
+
+
+def _answers(answer: Said, *, asked: bool) -> bool:
+    """Whether what a user says next is about what was read back: short words that answer a question, or that say little
+    alone, or a correction.
+    """
+    return (is_short(answer) and (asked or needs_more(answer))) or begins_to_correct(answer.fact.value)
 
 
 def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]:
@@ -102,7 +110,11 @@ def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]
         if weight:
             rest = [place for place in range(start + 1, end) if terms[place] & known.keys()]
             weight = AGREED_AND_DONE if _is_done(told, seq, made) else weight if made else NO_CALLS * weight
-            found.append(ReadBack(said[start], weight, answer, tuple(said[place] for place in rest)))
+            found.append(
+                ReadBack(
+                    said[start], weight, answer, tuple(said[place] for place in rest), said[end - 1].stance == "asked"
+                )
+            )
     return found
 
 

@@ -387,3 +387,33 @@ def test_a_try_that_another_one_overcame_is_worth_less(again: str, *, is_overcom
     facts = read([*first, calls(("c2", "run_query", {"query": "count all"})), result(again, "c2")])
     before, after = linked(statements_of(facts), calls_of(facts)).made
     assert (before.weight < after.weight / 2) == is_overcome
+
+
+@pytest.mark.parametrize(
+    ("said", "correction"),
+    [
+        ("We can call at most 900 customers a month.", "Sorry, 1,200 calls, not 900."),
+        ("Die Halle fasst 340 Leute.", "Nein, nicht 340, es sind 430."),
+        ("El código es 7719.", "Perdón, no 7719 sino 7791."),
+        ("Поезд номер 118.", "Нет, не 118, а 811."),
+        ("会议室是 204 号房。", "不对，不是 204，是 402。"),
+    ],
+)
+def test_a_correction_finds_the_number_that_it_denies(said: str, correction: str) -> None:
+    rest = [says("Noted. What else is there to say?"), user("The rest of it may wait until spring."), says("Good.")]
+    assert one(user(said), *rest, user(correction), about=said) == f'"{said}" then "{correction}"'
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "answer"),
+    [
+        ("The garage wants 4280 EUR.", "Do you agree?", "No, I also had a rental car at 41 EUR a day."),
+        ("Die Reparatur kostet 4280 Euro.", "Passt das so?", "Nein, der Mietwagen kam auf 41 Euro am Tag."),
+        ("La reparación cuesta 4280 euros.", "¿De acuerdo?", "No, el alquiler fueron 41 euros al día."),
+        ("Le garage demande 4280 euros.", "Est-ce tout ?", "Non, la location était de 41 euros par jour."),
+        ("Tamirat 4280 lira tuttu.", "Hepsi bu mu?", "Hayır, kiralık araç günlük 41 lira tuttu bence."),
+    ],
+)
+def test_a_refusal_with_another_matter_corrects_no_number(said: str, question: str, answer: str) -> None:
+    told = lines(user(said), says("Noted."), user("The lamp was broken before."), says(question), user(answer))
+    assert not any(said in line and answer in line for line in told)

@@ -81,3 +81,11 @@ def test_an_answer_does_not_accept(text: str) -> None:
 @pytest.mark.parametrize("text", ["No, please book four tickets.", "Nein, lieber am Freitag", "不对，是三张票"])
 def test_an_answer_begins_with_a_correction(text: str) -> None:
     assert begins_to_correct(text)
+
+
+@pytest.mark.parametrize(
+    "order", ["Save it as churn_v2.joblib.", "Rechnung an Wendelin bitte.", "Ouvre la fenêtre du garage."]
+)
+def test_a_new_order_is_no_answer_to_a_read_back(order: str) -> None:
+    back = READ_BACK.replace("Please confirm: ", "I wrote down ")
+    assert f'"{order}"' in lines(*BOOKING, says(back), user(order), says("Done."))
