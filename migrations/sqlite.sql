@@ -132,24 +132,18 @@ CREATE TABLE facts (
     group_id TEXT NOT NULL, 
     conversation_id TEXT NOT NULL, 
     end_seq BIGINT NOT NULL, 
-    ordinal BIGINT NOT NULL, 
-    anchor TEXT NOT NULL, 
-    "key" TEXT NOT NULL, 
-    value TEXT NOT NULL, 
-    category TEXT NOT NULL, 
-    source_seq BIGINT NOT NULL, 
-    span_start BIGINT NOT NULL, 
-    span_end BIGINT NOT NULL, 
-    said_by TEXT NOT NULL, 
-    act TEXT NOT NULL, 
-    failed BIGINT DEFAULT '0' NOT NULL, 
-    verified BIGINT DEFAULT '0' NOT NULL, 
-    salience BIGINT NOT NULL, 
-    CONSTRAINT facts_pkey PRIMARY KEY (group_id, conversation_id, end_seq, ordinal)
+    records BLOB NOT NULL, 
+    CONSTRAINT facts_pkey PRIMARY KEY (group_id, conversation_id, end_seq)
+);
+
+CREATE TABLE fact_anchors (
+    group_id TEXT NOT NULL, 
+    conversation_id TEXT NOT NULL, 
+    anchor BIGINT NOT NULL, 
+    end_seq BIGINT NOT NULL, 
+    CONSTRAINT fact_anchors_pkey PRIMARY KEY (group_id, conversation_id, anchor, end_seq)
 )
  WITHOUT ROWID;
-
-CREATE INDEX facts_by_anchor ON facts (group_id, conversation_id, anchor);
 
 CREATE TABLE conversation_summaries (
     group_id TEXT NOT NULL, 

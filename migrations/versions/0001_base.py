@@ -218,28 +218,28 @@ def _segments() -> None:
 
 
 def _facts() -> None:
+    """The facts of each segment as one value: they are written, read and deleted together, and have much in common.
+
+    `fact_anchors` leads from a thing to the segments that state something about it: `anchor` is a number made of its
+    name, and two names may share one.
+    """
     op.create_table(
         "facts",
         _id("group_id"),
         _id("conversation_id"),
         _number("end_seq"),
-        _number("ordinal"),
-        _text("anchor"),
-        _text("key"),
-        _text("value"),
-        _text("category"),
-        _number("source_seq"),
-        _number("span_start"),
-        _number("span_end"),
-        _text("said_by"),
-        _text("act"),
-        _flag("failed"),
-        _flag("verified"),
-        _number("salience"),
-        sa.PrimaryKeyConstraint("group_id", "conversation_id", "end_seq", "ordinal", name="facts_pkey"),
+        sa.Column("records", sa.LargeBinary(), nullable=False),  # JSON, a list for each fact; compressed if it is long
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "end_seq", name="facts_pkey"),
+    )
+    op.create_table(
+        "fact_anchors",
+        _id("group_id"),
+        _id("conversation_id"),
+        _number("anchor"),
+        _number("end_seq"),
+        sa.PrimaryKeyConstraint("group_id", "conversation_id", "anchor", "end_seq", name="fact_anchors_pkey"),
         sqlite_with_rowid=False,
     )
-    op.create_index("facts_by_anchor", "facts", ["group_id", "conversation_id", "anchor"])
 
 
 def _conversation_summaries() -> None:
@@ -597,7 +597,7 @@ CONTENT = {
     "messages": "content parts tool_calls tool_call_id name metadata author_id client_id batch_fingerprint",
     "entries": "text details",
     "segments": "source_hash narrative headline",
-    "facts": "anchor key value",
+    "facts": "records",
     "conversation_summaries": "narrative facts_json spare_json lines_json",
     "context_layouts": "fact_lines narrative",
     "load_records": "query current_sha256 shown",
@@ -664,8 +664,16 @@ has access. One of the store that names nobody sees all: the log checks by itsel
 """
 
 OF_GROUPS = (
-    *("context_layouts", "load_records", "background_work", "segments", "facts", "conversation_summaries"),
-    *("summary_spending", "fact_corrections", "recall_ranges", "audit_records", "search_progress", "embeddings"),
+    *("context_layouts", "load_records", "background_work", "segments", "facts", "fact_anchors"),
+    *(
+        "conversation_summaries",
+        "summary_spending",
+        "fact_corrections",
+        "recall_ranges",
+        "audit_records",
+        "search_progress",
+        "embeddings",
+    ),
 )
 """Tables of which the store sees all, and others the groups that they name."""
 

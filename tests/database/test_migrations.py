@@ -67,6 +67,7 @@ class TestParity:
             "entries",
             "segments",
             "facts",
+            "fact_anchors",
             "conversation_summaries",
             "context_layouts",
             "summary_spending",

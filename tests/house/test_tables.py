@@ -14,7 +14,7 @@ LOG = {"conversations", "messages", "context_layouts", "background_work", "react
 OWNED = {
     "active_sessions": {"active_sessions"},
     "entries": {"entries"},
-    "facts": {"segments", "facts", "conversation_summaries", "summary_spending", "fact_corrections"},
+    "facts": {"segments", "facts", "fact_anchors", "conversation_summaries", "summary_spending", "fact_corrections"},
     "items": {"items"},
     "overview": {"agent_settings"},
     "recall": {"recall_ranges", "recall_passages", "recall_terms", "recall_postings"},

@@ -52,7 +52,7 @@ SAMPLE = 2
 
 LOG = ("conversations", "messages")
 DERIVED = (
-    "segments", "facts", "conversation_summaries", "context_layouts", "summary_spending",
+    "segments", "facts", "fact_anchors", "conversation_summaries", "context_layouts", "summary_spending",
     "recall_ranges", "recall_passages", "search_progress", "search_entries", "embeddings",
 )  # fmt: skip
 """No call fails for what can be made again, but the one that gives the summary itself."""
@@ -293,7 +293,7 @@ async def test_a_damaged_summary_is_folded_anew(path: Path, column: str, value: 
 async def test_damaged_facts_are_extracted_again(path: Path) -> None:
     async with opened(path) as memory:
         before = await memory.facts.list("damaged", user_id="ann")
-    change(path, "UPDATE facts SET act = ? WHERE conversation_id = 'damaged'", "{bad")
+    change(path, "UPDATE facts SET records = ? WHERE conversation_id = 'damaged'", "{bad")
     async with opened(path) as memory:
         assert len(await memory.facts.list("damaged", user_id="ann")) < len(before)
         await memory.summarize("damaged", user_id="ann")

@@ -237,7 +237,12 @@ class TestOnSqlite:
     def test_facts_about_anchors_are_found_by_anchor(self, empty_database: sqlite3.Connection) -> None:
         statement = QUERIES.sqlite["facts_about"].text
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("facts_about"))
-        assert any("INDEX facts_by_anchor (group_id=? AND conversation_id=? AND anchor=?" in row[3] for row in plan)
+        details = " / ".join(row[3] for row in plan)
+        assert "SEARCH named USING PRIMARY KEY (group_id=? AND conversation_id=? AND anchor=? AND end_seq<?)" in details
+        assert (
+            "SEARCH facts USING INDEX sqlite_autoindex_facts_1 (group_id=? AND conversation_id=? AND end_seq=?)"
+            in details
+        )
 
     @each_row("name", set(QUERIES.sqlite) - WHOLE_SESSIONS)
     def test_no_statement_looks_through_all_messages(self, empty_database: sqlite3.Connection, name: str) -> None:

@@ -931,7 +931,7 @@ VACUUM
 
 -- name: rewrite [postgres]
 -- across groups
-VACUUM (FULL) conversations, messages, entries, segments, facts, conversation_summaries, context_layouts,
+VACUUM (FULL) conversations, messages, entries, segments, facts, fact_anchors, conversation_summaries, context_layouts,
               recall_passages, fact_corrections, active_sessions, items, search_entries,
               embeddings
 

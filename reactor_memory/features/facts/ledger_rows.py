@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import zlib
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -10,7 +12,8 @@ from reactor_memory.core.log.rows import key_of, to_json
 from reactor_memory.core.log.summaries import packed
 from reactor_memory.database.operations import Row
 from reactor_memory.errors import StoreCorruptError
-from reactor_memory.models.ledger import Fact, FactCorrection, Segment, Summary
+from reactor_memory.models import Role, Value
+from reactor_memory.models.ledger import Act, Category, Fact, FactCorrection, Segment, Summary
 
 STALE, OUTDATED, WAITS = 1, 2, 3
 """The column `stale` of a segment; 0 is none of them."""
@@ -59,58 +62,93 @@ def segment_values(segment: Segment) -> dict[str, Any]:
     }
 
 
-def fact_from(row: Row) -> Fact:
-    """`row` without its first column, the end of the segment. Raises as `segment_from` does."""
-    anchor, key, value, category, source_seq, start, end, said_by, act, failed, verified, salience = row
-    values = {
-        "anchor": anchor,
-        "key": key,
-        "value": value,
-        "category": category,
-        "source_seq": source_seq,
-        "span": (start, end),
-        "said_by": said_by,
-        "act": act,
-        "failed": bool(failed),
-        "verified": bool(verified),
-        "salience": salience,
-    }
-    fact = msgspec.convert(values, Fact)
-    if fact.source_seq < 1 or not 0 <= start <= end:
-        raise StoreCorruptError("store: a fact is damaged; it is drawn again from the log")
-    return fact
+MOST_PLAIN, LEVEL = 300, 6
+"""The facts of a segment that take more bytes are compressed, once and for all: to a quarter."""
+
+_Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
-def fact_values(segment: Segment, ordinal: int, fact: Fact) -> dict[str, Any]:
-    return {
-        **key_of(segment.conversation_id),
-        "end_seq": segment.end_seq,
-        "ordinal": ordinal,
-        "anchor": fact.anchor,
-        "key": fact.key,
-        "value": fact.value,
-        "category": fact.category,
-        "source_seq": fact.source_seq,
-        "span_start": fact.span[0],
-        "span_end": fact.span[1],
-        "said_by": fact.said_by,
-        "act": fact.act,
-        "failed": int(fact.failed),
-        "verified": int(fact.verified),
-        "salience": fact.salience,
-    }
+class _Record(Value, frozen=True, array_like=True):
+    """A fact as it is stored: a list of these."""
+
+    anchor: str
+    key: str
+    value: str
+    category: Category
+    source_seq: Annotated[int, msgspec.Meta(ge=1)]
+    start: _Natural
+    end: _Natural
+    said_by: Role
+    act: Act
+    failed: int
+    verified: int
+    salience: int
+
+
+_RECORDS = msgspec.json.Decoder(list[_Record])
+
+
+def facts_from(row: Row) -> tuple[Fact, ...]:
+    """The facts of a segment, of a row that ends with them. Raises as `segment_from` does."""
+    stored = row[-1]
+    try:
+        return tuple(map(_fact_from, _RECORDS.decode(stored if stored[:1] == b"[" else zlib.decompress(stored))))
+    except zlib.error:
+        raise _damaged() from None
+
+
+def _damaged() -> StoreCorruptError:
+    return StoreCorruptError("store: a fact is damaged; it is drawn again from the log")
+
+
+def _fact_from(record: _Record) -> Fact:
+    if record.start > record.end:
+        raise _damaged()
+    return Fact(
+        anchor=record.anchor,
+        key=record.key,
+        value=record.value,
+        category=record.category,
+        source_seq=record.source_seq,
+        span=(record.start, record.end),
+        said_by=record.said_by,
+        act=record.act,
+        failed=bool(record.failed),
+        verified=bool(record.verified),
+        salience=record.salience,
+    )
+
+
+def records_of(facts: Sequence[Fact]) -> bytes:
+    """The facts of a segment as they are stored."""
+    written = msgspec.json.encode(list(map(_record, facts)))
+    return zlib.compress(written, level=LEVEL) if len(written) > MOST_PLAIN else written
+
+
+def _record(fact: Fact) -> _Record:
+    return _Record(
+        fact.anchor,
+        fact.key,
+        fact.value,
+        fact.category,
+        fact.source_seq,
+        *fact.span,
+        fact.said_by,
+        fact.act,
+        int(fact.failed),
+        int(fact.verified),
+        fact.salience,
+    )
+
+
+def anchor_number(anchor: str) -> int:
+    """What leads to the segments that state something about `anchor`. It fits into four bytes."""
+    return zlib.crc32(anchor.encode(errors="surrogatepass")) >> 1
 
 
 def correction_from(row: Row) -> FactCorrection:
     names = ("ordinal", "anchor", "key", "value", "seq", "source_seq", "author_id", "created_at")
     return msgspec.convert(dict(zip(names, row, strict=True)), FactCorrection)
-
-
-def correction_about(row: Row) -> FactCorrection:
-    """A row of `facts_about` that is a correction: its `seq` and `ordinal` come last but one."""
-    anchor, key, value, _, source_seq, *_, seq, ordinal, _ = row
-    fields = {"anchor": anchor, "key": key, "value": value, "seq": seq, "source_seq": source_seq, "ordinal": ordinal}
-    return msgspec.convert(fields, FactCorrection)
 
 
 def correction_values(correction: FactCorrection) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from reactor_memory.core.log.branches import group_of, ranges_between
 from reactor_memory.core.log.rows import key_of, to_json, whole
 from reactor_memory.core.log.summaries import get_summary, get_summary_head, hold, summary_from
 from reactor_memory.database.driver_errors import DAMAGE
-from reactor_memory.database.operations import Batch, Query, Row, Steps, bounded
+from reactor_memory.database.operations import Query, Row, Steps, bounded
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.entries import operations as entries
 from reactor_memory.features.entries.models import Entry
@@ -25,11 +25,11 @@ from reactor_memory.features.facts.amendment_fold import amended, taken_back
 from reactor_memory.features.facts.ledger_rows import (
     OUTDATED,
     WAITS,
-    correction_about,
+    anchor_number,
     correction_from,
     correction_values,
-    fact_from,
-    fact_values,
+    facts_from,
+    records_of,
     segment_from,
     segment_values,
     summary_values,
@@ -56,9 +56,6 @@ from reactor_memory.models.seq_ranges import is_inside, is_within
 if TYPE_CHECKING:
     from reactor_memory.core.ports import LedgerFold
 
-_FACT_COLUMNS = 12
-"""Of a row of `facts_about`; then comes the position of a correction."""
-
 # Summaries and layouts
 
 
@@ -68,17 +65,13 @@ _FACT_COLUMNS = 12
 def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> Steps[Ledger]:
     """As `SummaryStore.read_ledger`; `cleared_too`: with what cleared messages state."""
     segments: dict[str, list[Segment]] = {}
-    facts: dict[tuple[str, int], list[Fact]] = {}
     parts = _up_to((part.conversation_id, part.end_seq) for part in branch)
     found, is_whole = whole((yield Query("segments_of_branch", _group(branch) | {"parts": parts})), segment_from)
     for segment in found:
         segments.setdefault(segment.conversation_id, []).append(segment)
-    rows: dict[tuple[str, int], list[Row]] = {}
-    for row in (yield Query("facts_of_branch", _group(branch) | {"parts": parts})):
-        rows.setdefault((row[0], row[1]), []).append(row[2:])
-    for place, stored in rows.items():
-        facts[place], all_of_it = whole(stored, fact_from)
-        is_whole = is_whole and all_of_it
+    rows = yield Query("facts_of_branch", _group(branch) | {"parts": parts})
+    stored, all_of_it = whole(rows, _with_place)
+    facts, is_whole = dict(stored), is_whole and all_of_it
     shown = segments_of_branch(branch, segments)
     of_shown = (facts.get((segment.conversation_id, segment.end_seq), ()) for segment in shown)
     ledger = Ledger(
@@ -89,6 +82,11 @@ def read_ledger(branch: Sequence[BranchRange], *, cleared_too: bool = False) -> 
         is_damaged=not is_whole,
     )
     return ledger if cleared_too else ledger_without_cleared(ledger, (yield from read_archived(branch)).cleared)
+
+
+def _with_place(row: Row) -> tuple[tuple[str, int], tuple[Fact, ...]]:
+    """The facts of a segment behind what names it."""
+    return (row[0], row[1]), facts_from(row)
 
 
 def _group(branch: Sequence[BranchRange]) -> dict[str, str]:
@@ -102,15 +100,23 @@ def _up_to(ends: Iterable[tuple[str, int | None]]) -> str | None:
 
 def read_facts_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[tuple[Fact, ...]]:
     """With the corrections of the branch itself, and without what cleared messages state."""
-    parts = _up_to((yield from _ends_of_segments(branch)))
-    values = key_of(branch[-1].conversation_id) | {"parts": parts, "anchors": to_json(anchors)}
-    rows = yield Query("facts_about", values)
-    found, _ = whole((row[:_FACT_COLUMNS] for row in rows if row[_FACT_COLUMNS] is None), fact_from)
-    corrections = [correction_about(row) for row in rows if row[_FACT_COLUMNS] is not None]
-    cleared = (yield from read_archived(branch)).cleared if rows else ()
+    found = yield from _stated_about(branch, anchors)
+    about = key_of(branch[-1].conversation_id) | {"anchors": to_json(anchors)}
+    corrections = [correction_from(row) for row in (yield Query("corrections_about", about))]
+    cleared = (yield from read_archived(branch)).cleared if found or corrections else ()
     return amended(
-        facts_without_cleared(found, cleared), [each for each in corrections if not is_within(each.source_seq, cleared)]
+        facts_without_cleared([fact for fact in found if fact.verified], cleared),
+        [each for each in corrections if not is_within(each.source_seq, cleared)],
     )
+
+
+def _stated_about(branch: Sequence[BranchRange], anchors: Sequence[str]) -> Steps[list[Fact]]:
+    """The facts of the branch with one of these anchors."""
+    parts = _up_to((yield from _ends_of_segments(branch)))
+    values = _group(branch) | {"parts": parts, "anchors": _numbers(anchors)}
+    found, _ = whole((yield Query("facts_about", values)), facts_from)
+    wanted = frozenset(anchors)
+    return [fact for facts in found for fact in facts if fact.anchor in wanted]
 
 
 # The gate
@@ -135,16 +141,18 @@ def read_withheld(branch: Sequence[BranchRange]) -> Steps[Withheld]:
     return Withheld(cleared=cleared, statements=statements)
 
 
+def _numbers(anchors: Iterable[str]) -> str | None:
+    return to_json(sorted(set(map(anchor_number, anchors))))
+
+
 def _facts_corrected(branch: Sequence[BranchRange], corrections: Sequence[FactCorrection]) -> Steps[tuple[Fact, ...]]:
     """The facts of the branch that the corrections may name."""
-    ends = yield from _ends_of_segments(branch)
     if any(not each.anchor for each in corrections):
+        ends = yield from _ends_of_segments(branch)
         rows = yield Query("facts_of_branch", _group(branch) | {"parts": _up_to(ends)})
-        return tuple(whole((row[2:] for row in rows), fact_from)[0])
-    anchors = list(dict.fromkeys(each.anchor for each in corrections))
-    values = key_of(branch[-1].conversation_id) | {"parts": _up_to(ends), "anchors": to_json(anchors)}
-    rows = yield Query("facts_about", values)
-    return tuple(whole((row[:_FACT_COLUMNS] for row in rows if row[_FACT_COLUMNS] is None), fact_from)[0])
+        return tuple(chain.from_iterable(whole(rows, facts_from)[0]))
+    found = yield from _stated_about(branch, [each.anchor for each in corrections])
+    return tuple(fact for fact in found if fact.verified)
 
 
 def _with_answers(branch: Sequence[BranchRange], statements: Sequence[Statement]) -> Steps[tuple[Statement, ...]]:
@@ -189,7 +197,7 @@ def is_damaged(conversation_id: str) -> Steps[bool]:
         for row in segments:
             segment_from(row)
         for row in facts:
-            fact_from(row[2:])
+            facts_from(row)
         for row in summaries:
             check_whole(summary_from(row))
     except DAMAGE:
@@ -206,7 +214,7 @@ def check_whole(summary: Summary) -> Summary:
 
 def drop_drawn(conversation_id: str, *, now: int) -> Steps[None]:
     """Everything that was drawn from the conversation's own messages goes, and is due to be drawn again."""
-    for query in ("delete_segments", "delete_facts", "delete_summary", "delete_layouts"):
+    for query in ("delete_segments", "delete_facts", "delete_anchors", "delete_summary", "delete_layouts"):
         yield Query(query, key_of(conversation_id))
     yield Query("make_due", key_of(conversation_id) | {"kind": SUMMARIZE, "now": now})
 
@@ -239,8 +247,12 @@ def record_segments(lease: Lease, sealed: Sequence[SealedSegment], summary: Summ
             if place:
                 raise LeaseLostError  # takes back what was written
             return False
-        yield Query("delete_facts_of_segment", key_of(segment.conversation_id) | {"end_seq": segment.end_seq})
-        yield Batch("insert_fact", [fact_values(segment, ordinal, fact) for ordinal, fact in enumerate(each.facts)])
+        end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
+        if (yield Query("delete_facts_of_segment", end)):
+            yield Query("delete_anchors_of_segment", end)
+        if each.facts:
+            yield Query("store_facts", end | {"records": records_of(each.facts)})
+            yield Query("store_anchors", end | {"anchors": _numbers(fact.anchor for fact in each.facts)})
     yield Query("store_summary", summary_values(lease.session_id, summary, lease.fence))
     return True
 
@@ -317,7 +329,7 @@ def forget_messages(
         for start, end in branch.ranges:
             of_range = key_of(session_id) | {"start_seq": start, "end_seq": end}
             uncorrected += len((yield Query("delete_corrections_of_messages", of_range)))
-            yield Query("delete_items_of_messages", of_range | {"anchor": STATE_ANCHOR, "items": "state.%"})
+            yield from _delete_items(session_id, start, end)
         holding += (
             segment for segment in (yield from _segments(session_id, now=now)) if overlaps(segment, branch.ranges)
         )
@@ -325,10 +337,27 @@ def forget_messages(
         end = key_of(segment.conversation_id) | {"end_seq": segment.end_seq}
         yield Query("blank_segment", end)
         yield Query("delete_facts_of_segment", end)
+        yield Query("delete_anchors_of_segment", end)
     if not uncorrected and not untold and all_gone(holding, branches):
         return
     for branch in branches:
         yield from _refold(branch.session, branch.ranges[0][0], now, refold, untold=untold)
+
+
+def _delete_items(session_id: str, start: int, end: int) -> Steps[None]:
+    """Items of the working state that rest on these messages, also those of later segments."""
+    key = key_of(session_id)
+    of_state = {"parts": _up_to([(session_id, None)]), "anchors": _numbers([STATE_ANCHOR])}
+    rows = yield Query("facts_about", {"group_id": key["group_id"]} | of_state)
+    for (_, end_seq), facts in whole(rows, _with_place)[0]:
+        kept = [fact for fact in facts if not _is_item_of(fact, start, end)]
+        if len(kept) < len(facts):
+            yield Query("store_facts", key | {"end_seq": end_seq, "records": records_of(kept)})
+
+
+def _is_item_of(fact: Fact, start: int, end: int) -> bool:
+    is_item = fact.anchor == STATE_ANCHOR and fact.key.startswith("state.")
+    return is_item and fact.span[0] <= end and fact.span[1] >= start
 
 
 def all_gone(holding: Sequence[Segment], branches: Sequence[ErasedBranch]) -> bool:
@@ -473,7 +502,7 @@ def forget(session_ids: Sequence[str]) -> Steps[None]:
 
 def forget_derived(session_id: str) -> Steps[None]:
     """Remove everything that was made of the messages of the session."""
-    for query in ("delete_segments", "delete_facts", "delete_summary", "delete_corrections"):
+    for query in ("delete_segments", "delete_facts", "delete_anchors", "delete_summary", "delete_corrections"):
         yield Query(query, key_of(session_id))
 
 

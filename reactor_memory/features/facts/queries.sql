@@ -24,21 +24,19 @@ CROSS JOIN segments
 WHERE group_id = :group_id AND conversation_id = wanted ->> 0 AND end_seq <= (wanted ->> 1)::bigint
 
 -- name: facts_of_branch
-SELECT conversation_id, end_seq, anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by,
-       act, failed, verified, salience
+SELECT conversation_id, end_seq, records
 FROM json_each(:parts) AS wanted
 CROSS JOIN facts
 WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
   AND end_seq <= json_extract(wanted.value, '$[1]')
-ORDER BY end_seq, ordinal
+ORDER BY end_seq
 
 -- name: facts_of_branch [postgres]
-SELECT conversation_id, end_seq, anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by,
-       act, failed, verified, salience
+SELECT conversation_id, end_seq, records
 FROM json_array_elements(:parts::json) AS wanted
 CROSS JOIN facts
 WHERE group_id = :group_id AND conversation_id = wanted ->> 0 AND end_seq <= (wanted ->> 1)::bigint
-ORDER BY end_seq, ordinal
+ORDER BY end_seq
 
 -- name: first_segments
 -- Of each conversation that has any.
@@ -58,34 +56,40 @@ WHERE group_id = :group_id AND conversation_id = wanted ->> 0
                  WHERE first.group_id = :group_id AND first.conversation_id = wanted ->> 0)
 
 -- name: facts_about
--- `anchors` is a JSON list. Left to choose, SQLite would read all facts of the conversations.
-SELECT anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
-       salience, NULL AS corrected_seq, ordinal, end_seq
+-- `anchors` is a JSON list of numbers made of names: the facts of the segments that state something about one of them.
+SELECT conversation_id, end_seq, records
 FROM json_each(:parts) AS wanted
-CROSS JOIN facts INDEXED BY facts_by_anchor
+CROSS JOIN facts
 WHERE group_id = :group_id AND conversation_id = json_extract(wanted.value, '$[0]')
-  AND end_seq <= json_extract(wanted.value, '$[1]') AND verified = 1
-  AND anchor IN (SELECT value FROM json_each(:anchors))
-UNION ALL
-SELECT anchor, key, value, NULL, source_seq, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, ordinal, 0
-FROM fact_corrections
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND anchor IN (SELECT value FROM json_each(:anchors))
-ORDER BY end_seq, ordinal
+  AND end_seq IN (SELECT named.end_seq FROM fact_anchors AS named
+                  WHERE named.group_id = :group_id AND named.conversation_id = json_extract(wanted.value, '$[0]')
+                    AND named.anchor IN (SELECT value FROM json_each(:anchors))
+                    AND named.end_seq <= json_extract(wanted.value, '$[1]'))
+ORDER BY end_seq
 
 -- name: facts_about [postgres]
-SELECT anchor, facts.key, facts.value, category, source_seq, span_start, span_end, said_by, act, failed, verified,
-       salience, NULL::bigint AS corrected_seq, ordinal, end_seq
+SELECT conversation_id, end_seq, records
 FROM json_array_elements(:parts::json) AS wanted
 CROSS JOIN facts
-WHERE group_id = :group_id AND conversation_id = wanted ->> 0 AND end_seq <= (wanted ->> 1)::bigint AND verified = 1
-  AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
-UNION ALL
-SELECT anchor, key, value, NULL, source_seq, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq, ordinal, 0
-FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = wanted ->> 0
+  AND end_seq IN (SELECT named.end_seq FROM fact_anchors AS named
+                  WHERE named.group_id = :group_id AND named.conversation_id = wanted ->> 0
+                    AND named.anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)::bigint))
+                    AND named.end_seq <= (wanted ->> 1)::bigint)
+ORDER BY end_seq
+
+-- name: corrections_about
+-- `anchors` is a JSON list of names.
+SELECT ordinal, anchor, key, value, seq, source_seq, author_id, created_at FROM fact_corrections
+WHERE group_id = :group_id AND conversation_id = :conversation_id
+  AND anchor IN (SELECT value FROM json_each(:anchors))
+ORDER BY ordinal
+
+-- name: corrections_about [postgres]
+SELECT ordinal, anchor, key, value, seq, source_seq, author_id, created_at FROM fact_corrections
 WHERE group_id = :group_id AND conversation_id = :conversation_id
   AND anchor = ANY(ARRAY(SELECT json_array_elements_text(:anchors::json)))
-ORDER BY end_seq, ordinal
+ORDER BY ordinal
 
 -- name: asked_after
 -- `wanted` is JSON: lists of conversation and seq. Where the user speaks again behind each.
@@ -121,20 +125,29 @@ RETURNING end_seq
 UPDATE segments SET stale = 1, source_hash = '', narrative = '', headline = ''
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
 
--- name: delete_items_of_messages
--- Items of the working state that rest on these messages, also those of later segments.
-DELETE FROM facts
-WHERE group_id = :group_id AND conversation_id = :conversation_id AND anchor = :anchor AND key LIKE :items
-  AND span_start <= :end_seq AND span_end >= :start_seq
-
 -- name: delete_facts_of_segment
 DELETE FROM facts WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
+RETURNING end_seq
 
--- name: insert_fact
-INSERT INTO facts (group_id, conversation_id, end_seq, ordinal, anchor, key, value, category, source_seq,
-                   span_start, span_end, said_by, act, failed, verified, salience)
-VALUES (:group_id, :conversation_id, :end_seq, :ordinal, :anchor, :key, :value, :category, :source_seq,
-        :span_start, :span_end, :said_by, :act, :failed, :verified, :salience)
+-- name: delete_anchors_of_segment
+DELETE FROM fact_anchors WHERE group_id = :group_id AND conversation_id = :conversation_id AND end_seq = :end_seq
+
+-- name: store_facts
+INSERT INTO facts (group_id, conversation_id, end_seq, records)
+VALUES (:group_id, :conversation_id, :end_seq, :records)
+ON CONFLICT (group_id, conversation_id, end_seq) DO UPDATE SET records = excluded.records
+
+-- name: store_anchors
+-- `anchors` is a JSON list of numbers.
+INSERT INTO fact_anchors (group_id, conversation_id, anchor, end_seq)
+SELECT :group_id, :conversation_id, value, :end_seq FROM json_each(:anchors) WHERE true
+ON CONFLICT (group_id, conversation_id, anchor, end_seq) DO NOTHING
+
+-- name: store_anchors [postgres]
+INSERT INTO fact_anchors (group_id, conversation_id, anchor, end_seq)
+SELECT :group_id, :conversation_id, value::bigint, :end_seq
+FROM json_array_elements_text(:anchors::json) AS each (value)
+ON CONFLICT (group_id, conversation_id, anchor, end_seq) DO NOTHING
 
 -- name: summary_head
 SELECT covered_seq, version, epoch, truncated, stale_ranges, created_at, updated_at, narrative
@@ -164,6 +177,9 @@ DELETE FROM segments WHERE group_id = :group_id AND conversation_id = :conversat
 
 -- name: delete_facts
 DELETE FROM facts WHERE group_id = :group_id AND conversation_id = :conversation_id
+
+-- name: delete_anchors
+DELETE FROM fact_anchors WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: delete_summary
 DELETE FROM conversation_summaries WHERE group_id = :group_id AND conversation_id = :conversation_id
