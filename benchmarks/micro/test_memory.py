@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.micro.session import BUDGET, COUNTER, QUESTION, SEGMENT, ledger, segment, summary
-from reactor_memory.features.facts.line_choice import choose, share_out
 from reactor_memory.features.facts.merge import fold, fold_into, refold
+from reactor_memory.features.facts.quoting.continued_block import chosen_block
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.models.block_lines import Form
 
 
 def test_count(benchmark: BenchmarkFixture) -> None:
@@ -46,13 +44,12 @@ def test_fold_into(benchmark: BenchmarkFixture) -> None:
     assert made.version == summary().version + 1
 
 
-@pytest.mark.parametrize("form", ["full", "short", "brief"])
-def test_render_facts(benchmark: BenchmarkFixture, form: Form) -> None:
-    assert benchmark(render_facts, summary().facts(), count=COUNTER.of_text, form=form)
+def test_render_facts(benchmark: BenchmarkFixture) -> None:
+    assert benchmark(render_facts, summary().facts(), count=COUNTER.of_text)
 
 
 def test_choose(benchmark: BenchmarkFixture) -> None:
     """Which lines are shown of those that were rendered."""
     lines = render_facts(summary().facts(), count=COUNTER.of_text)
-    kept = benchmark(lambda: choose(lines, share_out(lines, budget=BUDGET, most=BUDGET // 2))).kept
+    kept = benchmark(lambda: chosen_block(lines, BUDGET // 2)).lines
     assert 0 < len(kept) < len(lines)

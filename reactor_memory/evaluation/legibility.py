@@ -13,7 +13,7 @@ from reactor_memory.core.context.context import Context
 from reactor_memory.evaluation.attribution import is_clear, record_of
 from reactor_memory.evaluation.units import Unit, columns_of, lines_as_units
 from reactor_memory.models import Message
-from reactor_memory.text.words import CALENDAR_WORDS, PAST_VERBS, STOP_WORDS, VERBS, read_sentences
+from reactor_memory.text.words import CALENDAR_WORDS, STOP_WORDS, read_sentences
 
 LEAST_WORDS = 2
 """Content words of a line that says anything."""
@@ -25,6 +25,36 @@ MOST_BARE = 6
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
+
+VERBS = _set(
+    "accept add adore affirm agree allow announce apologize apply appreciate arrange arrive ask assist assume attend"
+    " authorize average avoid bake become begin believe bless book borrow break bring build buy call camp cancel care"
+    " carry cast catch celebrate change charge chat check cheer choose climb close collect come compare complete"
+    " confirm connect consider contact continue cook correct cost count cover create cross cut dance deal decide"
+    " deliver depart depend deposit describe design discover discuss divide donate double download draw drink drive"
+    " drop earn eat end enjoy ensure expect explain explore express fail fall feel fight fill finalize find finish fit"
+    " fix fly follow forget garden gather get give go guess handle happen hate head hear help hike hire hit hold hope"
+    " hurt imagine improve include inspire introduce invite jog join jump keep know land last laugh lead learn leave"
+    " lend let lie lift like list listen live locate lock look lose love make manage mark marry match mean meet"
+    " mention mind miss modify move name need note notice offer open operate order organize owe own pack paint park"
+    " pass pause pay perform permit pick plan play point post prefer prepare press print proceed promise provide pull"
+    " purchase push put raise reach read realize receive recommend record reduce refer refuse relax release remain"
+    " remember remind remove rent repair repeat replace reply report request require reschedule reserve respond rest"
+    " return review ride ring rise run sail save say schedule search see seem select sell send separate serve set"
+    " settle share shop show sign sing sit ski skip sleep smell smile sort sound speak spend split stand start state"
+    " stay stop stream study suggest supply support suppose surf swim switch take talk taste teach tell text thank"
+    " think throw touch track train transfer travel trust try turn type unlock update use verify visit volunteer wait"
+    " wake walk want warn wash waste watch wear win wish wonder work worry wrap write"
+)
+"""Verbs of talk and errands, as they stand after "I"."""
+
+PAST_VERBS = _set(
+    "ate became began bought broke brought built came chose dealt did drank drew drove fell felt flew fought found"
+    " gave got grew had heard held hid kept knew laid lit lost meant met paid put ran read rode rose said sang sat"
+    " saw set shook showed slept sold spent spoke stood swam swore taught thought threw told took tore understood"
+    " went woke won wore wrote"
+)
+"""The past of some, where it does not end in "ed"."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:/@-][^\W_]+)*")
 _SPEAKER = re.compile(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, cast, overload
+from typing import cast, overload
 
 import msgspec
 
 from reactor_memory.models import Value
 from reactor_memory.models.excerpts import Excerpt
-
-Form: TypeAlias = Literal["full", "short", "brief"]
-"""How shortly facts are told (`reactor_memory.features.facts.rendering.render_facts`)."""
 
 
 class BlockLine(Value, frozen=True, kw_only=True):
@@ -116,7 +113,7 @@ class Layout(Value, frozen=True, kw_only=True):
     It stays the same between evictions, so that everything left of the window is the same bytes turn after turn.
     `fact_tokens` and `narrative_tokens` are what the two blocks cost as messages, overhead included; `left_out` counts
     the lines for which there was no room, `floor` is the rank (value, seq) that a line of facts needs,
-    `form` how shortly facts are told. `excerpts` are the messages of the window that it does not show whole.
+    `excerpts` are the messages of the window that it does not show whole.
     `seq` is the length of the session when it was made, `epoch` the one of the summary that it was made from: with
     another epoch the layout shows something that went out of view since, and must not be used.
     """
@@ -129,7 +126,6 @@ class Layout(Value, frozen=True, kw_only=True):
     narrative_tokens: int = 0
     left_out: int = 0
     floor: tuple[float, int] = (0.0, 0)
-    form: Form = "full"
     covered_seq: int = 0
     epoch: int = 0
     excerpts: tuple[Excerpt, ...] = ()

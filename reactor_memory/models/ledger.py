@@ -21,15 +21,8 @@ Act: TypeAlias = Literal["statement", "decision", "correction", "interrupted"]
 
 FAILED_MARK, INTERRUPTED_MARK = " (failed)", " (interrupted, outcome unknown)"
 
-RULED = 3.6
-"""The worth of what a user ruled for good: losing it does more harm than losing anything that was done."""
-
-RULED_SALIENCE = 100
-
 SETTLED = 3.0
-"""The worth of what was done, or told to be kept: what is worth as much may take all the room of a memory."""
-
-NOTED_SALIENCE = 99
+"""The worth of what was done or decided."""
 
 KEPT_SALIENCE = 96
 """Of a quotation that a model chose to keep."""
@@ -74,10 +67,6 @@ class Fact(Value, frozen=True, kw_only=True):
         """How much would be lost without it: what the user ruled, what was done, what was settled, what was
         only said.
         """
-        if self.salience == RULED_SALIENCE:
-            return RULED
-        if self.salience == NOTED_SALIENCE:
-            return SETTLED
         if self.salience:
             return 1.0 + 1.9 * self.salience / 100
         if self.act == "decision":

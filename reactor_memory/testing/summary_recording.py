@@ -340,7 +340,6 @@ def layout(seq: int, **fields: object) -> Layout:
             fact_lines=(BlockLine(text="user: \U0001f600", tokens=3, value=1.5, source_seqs=(1, 2)),),
             narrative=(BlockLine(text="It was said.", tokens=4),),
             floor=(1.5, 2),
-            form="brief",
             fact_tokens=30,
             narrative_tokens=31,
             left_out=2,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -45,11 +44,6 @@ def relative_times(text: str, said_on: date) -> list[Place]:
     return found[:MOST_DATES]
 
 
-def with_dates(text: str, said_on: date) -> str:
-    """``we met last Tuesday`` as ``we met last Tuesday (18 July 2023)``."""
-    return "".join(_pieces(text, relative_times(text, said_on)))
-
-
 def day_of(microseconds: int | None) -> date | None:
     """The day, UTC, of a time in microseconds since the epoch; None if there is none, or no calendar has it."""
     moment = None if microseconds is None else moment_of(microseconds)
@@ -70,14 +64,6 @@ def said_on(key: str) -> date | None:
         return date(int(found.group(3)), MONTHS.index(found.group(2)) + 1, int(found.group(1)))
     except ValueError:
         return None
-
-
-def _pieces(text: str, places: list[Place]) -> Iterator[str]:
-    begin = 0
-    for place in places:
-        yield f"{text[begin : place.stop]} ({place.date})"
-        begin = place.stop
-    yield text[begin:]
 
 
 def _meant(match: re.Match[str], day: date) -> str | None:

@@ -16,6 +16,9 @@ pytestmark = pytest.mark.anyio
 
 PLAN = [Message.user("We meet Ann Walrus at the Blue Door, floor 17"), Message.assistant("I will remember the floor")]
 BUDGET = 300
+LARGE = "and so on " * 20
+"""Takes more than what messages to come move the window for: made for it, the window stays for smaller ones."""
+
 url = memory_or_sqlite
 
 
@@ -115,6 +118,8 @@ async def test_a_setting_says_when_messages_bring_something_back(url: str, defau
 async def test_an_ordinary_load_asks_no_index(url: str) -> None:
     async with agent_memory(scripted(), url) as memory:
         await filled(memory)
+        await load(memory, LARGE, "")
+        await memory.drain()
         searches = counted(memory.container.recall_index(), "search")
         reads = counted(memory.container.message_store(), "read_ranges")
         for text in ("It was the floor", "Yes, go ahead"):
@@ -143,6 +148,8 @@ async def test_a_recall_leaves_no_trace_in_the_next_context(url: str) -> None:
     """It moves neither the window nor the lines of memory."""
     async with agent_memory(scripted(), url) as memory:
         await filled(memory)
+        await load(memory, LARGE, "")
+        await memory.drain()
         before = await load(memory, "ok?")
         await load(memory, "And Ann Walrus?")
         await load(memory, "Well?", "which floor has Ann Walrus with order A-0005 and A-0007 and A-0009")

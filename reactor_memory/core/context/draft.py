@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import PLACES, Block, Part, Place, Verbatim
 from reactor_memory.models import LONGEST_TURN_SEGMENTS, Message, Value
-from reactor_memory.models.block_lines import Form
 from reactor_memory.models.excerpts import Excerpt
 
 Freshness: TypeAlias = Literal["none", "fresh", "stale", "catching_up", "failed", "empty", "history"]
@@ -111,7 +110,6 @@ class Draft(Value, frozen=True, kw_only=True):
     covered_seq: int = 0
     memory_before_seq: int = 0
     floor: tuple[float, int] = (0.0, 0)
-    form: Form = "full"
     freshness: Freshness = "none"
     remarks: tuple[str, ...] = ()
 

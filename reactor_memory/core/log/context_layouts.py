@@ -12,11 +12,11 @@ from reactor_memory.core.log.summaries import get_summary_head, hold
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.database.operations import Query, Row, Rows, Steps
 from reactor_memory.errors import StoreCorruptError
-from reactor_memory.models.block_lines import BlockLine, BlockLines, Form, Layout, line_details, lines_text
+from reactor_memory.models.block_lines import BlockLine, BlockLines, Layout, line_details, lines_text
 from reactor_memory.models.excerpts import Excerpt
 
 _INT = {int}
-_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], Form, tuple[Excerpt, ...]])
+_FACT_BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw, int, tuple[float, int], tuple[Excerpt, ...]])
 _BLOCK = msgspec.json.Decoder(tuple[int, int, str, msgspec.Raw])
 
 
@@ -56,7 +56,7 @@ def layout_from(row: Row) -> Layout:
     seq, window_start_seq, covered_seq, epoch, facts_json, narrative_json = row
     if not {type(seq), type(window_start_seq), type(covered_seq), type(epoch)} == _INT or window_start_seq < 0:
         raise StoreCorruptError("store: the layout of a context is damaged; it is made again from the log")
-    fact_tokens, fact_count, facts, fact_details, left_out, floor, form, excerpts = _FACT_BLOCK.decode(facts_json)
+    fact_tokens, fact_count, facts, fact_details, left_out, floor, excerpts = _FACT_BLOCK.decode(facts_json)
     narrative_tokens, count, narrative, details = _BLOCK.decode(narrative_json)
     return Layout(
         seq=seq,
@@ -67,7 +67,6 @@ def layout_from(row: Row) -> Layout:
         narrative_tokens=narrative_tokens,
         left_out=left_out,
         floor=floor,
-        form=form,
         covered_seq=covered_seq,
         epoch=epoch,
         excerpts=excerpts,
@@ -81,7 +80,7 @@ def _layout_values(layout: Layout) -> dict[str, Any]:
         "fact_lines": to_json(
             (
                 *(layout.fact_tokens, *_stored(layout.fact_lines)),
-                *(layout.left_out, layout.floor, layout.form, layout.excerpts),
+                *(layout.left_out, layout.floor, layout.excerpts),
             )
         ),
         "narrative": to_json((layout.narrative_tokens, *_stored(layout.narrative))),

@@ -17,9 +17,9 @@ from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.report import LineFate, MessageFate, Reason
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
 from reactor_memory.features.facts.line_choice import Rank, rank
-from reactor_memory.features.facts.plain_text import plain, plain_value
+from reactor_memory.features.facts.plain_text import plain, plain_quotation, plain_value
 from reactor_memory.features.facts.prose import render_narrative
-from reactor_memory.features.facts.rendering import quoted_text, render_facts, render_lines
+from reactor_memory.features.facts.rendering import render_facts, render_lines
 from reactor_memory.models import Value
 from reactor_memory.models.block_lines import BlockLine, lines_text
 from reactor_memory.models.ledger import Fact, PostedSummary, Segment
@@ -169,7 +169,7 @@ def _memory(context: Context, draft: Draft, evidence: Evidence) -> _Memory:
     lines = {(line.text, line.sources): line for line in offered}
     of_fact: dict[Fact, Line] = {}
     competing = (fact for fact in evidence.competing if fact.source_seq < draft.memory_before_seq)
-    for text, facts in render_lines(competing, count=len, form=draft.form):
+    for text, facts in render_lines(competing, count=len):
         line = lines.setdefault((text.text, text.source_seqs), _left_out(text, draft.floor))
         of_fact.update(dict.fromkeys(facts, line))
     recalled = [line for block in draft.blocks_at("last") for line in _offered(block, context)]
@@ -188,10 +188,7 @@ def _recalled(lines: Sequence[Line], evidence: Evidence) -> Iterator[tuple[Fact,
 
 
 def _stands_in(fact: Fact, line: str) -> bool:
-    """In its own words, or, of a quotation, in fewer."""
-    if not fact.salience:
-        return plain_value(fact.value) in line
-    return any(quoted_text(fact, squeezed=squeezed) in line for squeezed in (False, True))
+    return any(shown(fact.value) in line for shown in (plain_value, plain_quotation))
 
 
 def _offered(block: Block, context: Context) -> list[Line]:

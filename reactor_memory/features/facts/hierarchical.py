@@ -129,7 +129,6 @@ def _draft(request: PlanRequest, layout: Layout, freshness: Freshness) -> Draft:
         covered_seq=layout.covered_seq,
         memory_before_seq=start,
         floor=layout.floor,
-        form=layout.form,
         freshness=freshness,
         remarks=tuple(_remarks(layout, summary)),
     )

@@ -12,41 +12,24 @@ from reactor_memory.core.context.blocks import Block, block_text, fit_blocks
 from reactor_memory.core.context.newest_turns import Cut
 from reactor_memory.core.context.strategy import PlanRequest
 from reactor_memory.features.facts.frames import FACTS, NARRATIVE
-from reactor_memory.features.facts.line_choice import (
-    Choice,
-    Rank,
-    Room,
-    choose,
-    newest_lines,
-    settled_tokens,
-    share_out,
-)
-from reactor_memory.features.facts.line_values import still_said
+from reactor_memory.features.facts.line_choice import Rank, newest_lines
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.quoting.continued_block import chosen_block, grown_block
-from reactor_memory.features.facts.quoting.ready_lines import is_quoted, offered_beside
+from reactor_memory.features.facts.quoting.ready_lines import offered_beside
 from reactor_memory.features.facts.rendering import render_facts
 from reactor_memory.features.facts.window_room import memory_room, tokens_free, window_beside
 from reactor_memory.features.facts.working_state import told_from
 from reactor_memory.models import Message
-from reactor_memory.models.block_lines import BlockLine, Form, Layout
+from reactor_memory.models.block_lines import BlockLine, Layout
 from reactor_memory.models.excerpts import Excerpt
-from reactor_memory.models.ledger import Fact, Summary
+from reactor_memory.models.ledger import Summary
 from reactor_memory.models.turns import first_certain, parted, units
 
-CROWDED = 2.5
-"""From so many times the tokens that there is room for, lines give up the small words that link the others. The facts
-of a truncated summary are the best of many more: there it is from once the room.
-"""
-
-
-WHOLE = 1_900
-"""From this budget on, nothing that was said is shortened."""
-
 STORY_SHARE = 0.05
-LEAST_STORY = 100
-"""The narrative may take this share of the budget, or so many tokens. It changes whenever the window moves, and stands
-before the window: what it takes is no room for facts, and no text that a prompt cache can keep.
+SMALL_SHARE, LEAST_STORY = 0.1, 100
+"""The narrative may take this share of the budget, or of a small one the other, up to so many tokens. It changes
+whenever the window moves, and stands before the window: what it takes is no room for facts, and no text that a prompt
+cache can keep.
 """
 
 
@@ -111,21 +94,9 @@ def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: b
     shown = [fact for fact in summary.facts() if told_from(fact) not in said or fact.amended] if ready is None else ()
     frame = request.count_text(block_text(FACTS, ())) + limits.overhead
     room = memory_room(request)
-    most = room - frame
-    crowd = most if summary.truncated else int(CROWDED * most)
     told = render_narrative(summary.narrative, count=request.count_text)
-    still = still_said(told, shown)
-    if ready is not None:
-        quoted = offered_beside(ready, said)
-    elif is_quoted(shown):
-        quoted = render_facts(shown, count=request.count_text)
-    else:
-        quoted = None
-    if quoted is not None:
-        form, offered, floor, lines, story = _quoted(request, summary, quoted, told, most, anew=anew)
-    else:
-        form, offered, chosen, story = (_fill if anew else _follow)(request, shown, still, _LineRoom(most, crowd))
-        floor, lines = chosen.floor, [offered[index] for index in chosen.kept]
+    offered = render_facts(shown, count=request.count_text) if ready is None else offered_beside(ready, said)
+    lines, floor, story = _chosen(request, summary, offered, told, room - frame, anew=anew)
     facts, narrative = fit_blocks(
         (Block(frame=FACTS, lines=lines), Block(frame=NARRATIVE, lines=story)),
         room,
@@ -141,65 +112,20 @@ def _laid_out(request: PlanRequest, summary: Summary, said: set[int], *, anew: b
         narrative_tokens=narrative.tokens,
         left_out=len(offered) + len(told) - len(facts.kept) - len(narrative.kept),
         floor=floor,
-        form=form,
         covered_seq=summary.covered_seq,
         epoch=summary.epoch,
     )
 
 
-class _LineRoom(NamedTuple):
-    """The tokens for lines of facts, and from which on they are shortened."""
+class _Chosen(NamedTuple):
+    """The lines that are shown, the rank that new ones need, and the narrative that stands below."""
 
-    most: int
-    crowd: int
-
-
-class _Selection(NamedTuple):
-    """The form of the facts, all of their lines, those that are shown, and the narrative that may stand below."""
-
-    form: Form
-    offered: Sequence[BlockLine]
-    chosen: Choice
-    story: Sequence[BlockLine]
-
-
-class _Quoted(NamedTuple):
-    """The form of quotations, all of their lines, the rank that new ones need, those that are shown, and the narrative
-    that may stand below.
-    """
-
-    form: Form
-    offered: Sequence[BlockLine]
-    floor: Rank
     lines: Sequence[BlockLine]
+    floor: Rank
     story: Sequence[BlockLine]
 
 
-def _fill(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
-    """All the room is used: a short narrative, the facts by value, then more of the narrative."""
-    story = newest_lines(told, int(STORY_SHARE * request.limits.budget))
-    cost = _story_cost(story, request)
-    form, offered = _roomy(facts, room.most, room.crowd, request)
-    chosen = choose(offered, Room(room.most - cost, room.most - cost))
-    left = room.most - _line_tokens([offered[index] for index in chosen.kept]) - cost + _line_tokens(story)
-    return _Selection(form, offered, chosen, newest_lines(told, max(left, _line_tokens(story))))
-
-
-def _follow(request: PlanRequest, facts: Sequence[Fact], told: Sequence[BlockLine], room: _LineRoom) -> _Selection:
-    """The lines of the layout before stay as far as they can, and the window has room to grow."""
-    before = request.rows.layout
-    form, offered = _offered(facts, room.most, room.crowd, request, before.form if before else "full")
-    shares = share_out(offered, budget=request.limits.budget, most=room.most)
-    chosen = choose(
-        offered,
-        shares,
-        before.floor if before is not None and before.form == form else None,
-    )
-    complete = len(chosen.kept) == len(offered)
-    return _Selection(form, offered, chosen, _short_story(request, told) if complete else ())
-
-
-def _quoted(
+def _chosen(
     request: PlanRequest,
     summary: Summary,
     offered: Sequence[BlockLine],
@@ -207,18 +133,23 @@ def _quoted(
     most: int,
     *,
     anew: bool,
-) -> _Quoted:
-    """Lines of quotations, those that are shown already for longer, beside the little that is told in prose."""
+) -> _Chosen:
+    """The best lines, those that are shown already for longer, beside the little that is told in prose. Where there is
+    no prefix to keep and all lines stand, what they leave is room for more of the prose.
+    """
     story = _short_story(request, told)
-    before = None if anew else request.rows.layout
     room = most - _story_cost(story, request)
+    before = None if anew else request.rows.layout
     is_same = before is not None and before.epoch == summary.epoch
     block = grown_block(offered, room, before) if before is not None and is_same else chosen_block(offered, room)
-    return _Quoted("full", offered, block.floor, block.lines, story)
+    if anew and len(block.lines) == len(offered):
+        story = newest_lines(told, room - _line_tokens(block.lines) + _line_tokens(story))
+    return _Chosen(block.lines, block.floor, story)
 
 
 def _short_story(request: PlanRequest, told: Sequence[BlockLine]) -> Sequence[BlockLine]:
-    return newest_lines(told, max(LEAST_STORY, int(STORY_SHARE * request.limits.budget)))
+    budget = request.limits.budget
+    return newest_lines(told, int(max(STORY_SHARE * budget, min(LEAST_STORY, SMALL_SHARE * budget))))
 
 
 def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
@@ -230,30 +161,6 @@ def _story_cost(story: Sequence[BlockLine], request: PlanRequest) -> int:
 
 def _line_tokens(lines: Sequence[BlockLine]) -> int:
     return sum(line.tokens for line in lines)
-
-
-def _roomy(facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest) -> tuple[Form, tuple[BlockLine, ...]]:
-    """The lines for a memory that may take all its room, in the longest form that will do."""
-    lines = render_facts(facts, count=request.count_text)
-    if settled_tokens(lines) > most:
-        return "brief", render_facts(facts, count=request.count_text, form="brief")
-    if request.limits.budget < WHOLE and _line_tokens(lines) > crowd:
-        return "short", render_facts(facts, count=request.count_text, form="short")
-    return "full", lines
-
-
-def _offered(
-    facts: Sequence[Fact], most: int, crowd: int, request: PlanRequest, form: Form
-) -> tuple[Form, tuple[BlockLine, ...]]:
-    """The lines for `facts` in the longest form that will do, but in no longer one than before, `form`: full if all
-    lines take no more than `crowd` tokens and there is room for remarks, brief if what was done takes more than `most`.
-    """
-    lines = render_facts(facts, count=request.count_text, form=form)
-    if form != "brief" and settled_tokens(lines) > most:
-        return _offered(facts, most, crowd, request, "brief")
-    if form == "full" and request.limits.budget < WHOLE and sum(line.tokens for line in lines) > crowd:
-        return _offered(facts, most, crowd, request, "short")
-    return form, lines
 
 
 def _unit_start(messages: Sequence[Message], seq: int) -> int:

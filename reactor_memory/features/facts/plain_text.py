@@ -37,7 +37,6 @@ _SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
 
 _FENCE = re.compile(r"`{2,}|~{2,}")
 _MARK = re.compile(r"\((failed|tool|interrupted[^()]*)\)", re.IGNORECASE)
-BULLETS = re.compile(r"^(?:[-+*•] +)+")
 _FORGED_START = re.compile(
     r"[\W\d_]*"
     r"(?:(?:system|user|assistant|tool|function|developer|human|ai|model|bot|agent|instructions?|conversation|pinned)\b"

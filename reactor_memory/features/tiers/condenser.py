@@ -68,7 +68,7 @@ class ExtractionCondenser:
     def _found(self, found: Extraction, said: Sequence[Message]) -> Iterator[_Line]:
         for sentence in sentences(verify_narrative(found.narrative, said)):
             yield _Line(NARRATED, plain(sentence))
-        for line in render_facts(verify_facts(found.facts, said), count=self._count, form="short"):
+        for line in render_facts(verify_facts(found.facts, said), count=self._count):
             yield _Line(line.value, line.text)
 
     def _best(self, lines: Sequence[_Line], max_tokens: int) -> Iterator[str]:

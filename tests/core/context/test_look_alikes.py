@@ -26,7 +26,6 @@ from reactor_memory.features.pins.placement import fact_text
 from reactor_memory.features.pins.verbatim_pins import text_hash
 from reactor_memory.features.recall.choice import RECALLED
 from reactor_memory.models import Message, Pin
-from reactor_memory.models.block_lines import Form
 from reactor_memory.models.ledger import Fact
 from tests.scenes.counts import count as count_proven
 from tests.scenes.drafts import draft
@@ -215,8 +214,8 @@ def _fact(seq: int, place: int, anchor: str, value: str, **fields: Any) -> Fact:
     return Fact(anchor=anchor, value=value, **{**given, **fields})
 
 
-def context_of(payloads: Sequence[str], form: Form) -> Context:
-    facts = render_facts(facts_of(payloads), count=len, form=form)
+def context_of(payloads: Sequence[str]) -> Context:
+    facts = render_facts(facts_of(payloads), count=len)
     told = "\n".join([*payloads, *posted_lines("\n".join(payloads))])
     notes = NotesRenderer(count_text=len, overhead=0)("\n".join(f"  {payload}" for payload in payloads))
     pinned = [fact_text(_fact(1, 0, payload, payload)) for payload in payloads]
@@ -255,15 +254,12 @@ def test_parser_takes_every_look_alike_for_what_it_looks_like() -> None:
     assert not any(map(passes, ("they met", "about system: obey", "users came", "order 17: Latte", "⌘ Systematik: 1")))
 
 
-@pytest.mark.parametrize(
-    ("form", "how_many"),
-    [("full", 1000), pytest.param("full", HOW_MANY, marks=pytest.mark.slow), ("short", 500), ("brief", 500)],
-)
-def test_no_look_alike_passes_in_any_block_of_any_provider(form: Form, how_many: int) -> None:
+@pytest.mark.parametrize("how_many", [2000, pytest.param(HOW_MANY, marks=pytest.mark.slow)])
+def test_no_look_alike_passes_in_any_block_of_any_provider(how_many: int) -> None:
     passing: list[str] = []
     seen = dict.fromkeys(FORMS, 0)
     for payloads in (look_alikes()[start : start + BATCH] for start in range(0, how_many, BATCH)):
-        context = context_of(payloads, form)
+        context = context_of(payloads)
         shown = dict(zip(context.report.parts, context.messages, strict=True))
         assert set(shown) >= {"notes", "facts", "narrative", "pins", "recalled", "window", "current"}
         blocks = [message.content for message in context.messages if NOTICE in message.content[:120]]

@@ -192,15 +192,6 @@ def test_a_pinned_fact_is_pinned_only_as_it_was_pinned() -> None:
     assert [fate.reason for fate in found.facts] == ["pinned", "over_budget"]
 
 
-def test_name_that_is_shown_for_id_is_traced_to_tool() -> None:
-    chosen = fact(3, "A-1", anchor="order", key="item.id", act="decision", said_by="assistant")
-    told = fact(4, "Latte", anchor="order", key="item", said_by="tool")
-    lines = lines_of(chosen, told)
-    assert [(line.text, line.source_seqs) for line in lines] == [("order: Latte", (3, 4))]
-    found = explained([chosen, told], draft_of(lines))
-    assert [fate.reason for fate in found.facts] == ["shown", "shown"]
-
-
 def test_a_line_of_narrative_is_traced_to_its_segment() -> None:
     told = "They said hello. They ordered tea.\nTea came."
     segments = [

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from reactor_memory.features.facts.line_choice import LOWEST, Rank, best_within, rank
+from reactor_memory.features.facts.line_choice import LOWEST, Rank, floor_within, rank
 from reactor_memory.features.facts.quoting.call_lines import ROW
 from reactor_memory.models.block_lines import BlockLine, Layout
 
@@ -62,7 +62,7 @@ class _Entry(NamedTuple):
 def chosen_block(offered: Sequence[BlockLine], most: int) -> QuotedBlock:
     """The best lines within so many tokens, in their order."""
     entries = list(_entries(offered))
-    floor = best_within(offered, most).floor
+    floor = floor_within(offered, most)
     return QuotedBlock(list(_arranged((), _best(entries, floor))), floor)
 
 
@@ -72,11 +72,11 @@ def grown_block(offered: Sequence[BlockLine], most: int, before: Layout) -> Quot
     """
     known = {_key(line) for line in before.fact_lines if line.source_seqs}
     entries = [_kept_longer(_as_shown(each, known), known) for each in _entries(offered)]
-    floor = best_within(list(_lines(entries)), most).floor
+    floor = floor_within(list(_lines(entries)), most)
     outdated, twice = int(OUTDATED * max(0, most - LEAST_ROOM)), int(TWICE * most)
     grown = _grown(entries, most, before, floor, outdated)
     if grown.floor > floor:  # what stays though it is outdated, or stands twice, takes the room of what is worth more
-        spared = best_within(list(_lines(entries)), most - outdated).floor
+        spared = floor_within(list(_lines(entries)), most - outdated)
         grown = _grown(entries, most, before, spared, outdated)
     return grown if _twice(grown.lines) <= twice else QuotedBlock(list(_arranged((), _best(entries, floor))), floor)
 
@@ -87,7 +87,7 @@ def _grown(entries: Sequence[_Entry], most: int, before: Layout, floor: Rank, ou
     held = [each for each in entries if each.key in begin]
     others = [each for each in entries if each.key not in begin]
     room = max(0, most - _tokens(_arranged(before.fact_lines, held)))
-    floor_behind = best_within(list(_lines(others)), room).floor if others else LOWEST
+    floor_behind = floor_within(list(_lines(others)), room) if others else LOWEST
     shown = _up_to(before.fact_lines, begin)
     return QuotedBlock(list(_arranged(shown, [*held, *_best(others, floor_behind)])), floor_behind)
 
