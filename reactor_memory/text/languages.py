@@ -121,6 +121,11 @@ def read_languages() -> None:
     _evidence()
 
 
+def are_read() -> bool:
+    """Whether `read_languages` was called in this process."""
+    return _evidence.cache_info().currsize > 0
+
+
 def language_of(text: str) -> str | None:
     """The language of `text`, told by its function words and by letters that only one language writes.
 

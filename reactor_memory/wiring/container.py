@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from typing import Any
+from typing import Any, Self
 
 from dependency_injector import containers, providers
 
@@ -36,6 +36,7 @@ from reactor_memory.providers import asked_models
 from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import options, selection, stores, work_kinds
 from reactor_memory.wiring.opened_parts import PartsContainer
+from reactor_memory.wiring.recipes import recipe_of
 from reactor_memory.wiring.selection import (
     asked_by,
     is_in_database,
@@ -49,12 +50,23 @@ class Container(containers.DeclarativeContainer):
     """Every part of the library, in the order in which data flows. Override any of them before it is first used: once
     the container is open, that is refused (`PartsContainer`).
 
-    Making a container copies all providers, which takes some 50 us each. So there are providers for named parts only.
+    Making a container makes all providers, which takes some 20 us each. So there are providers for named parts only.
     What a part needs of the settings is read where the part is made.
     """
 
     instance_type = PartsContainer
     auto_load_config = False  # there is no provider of a configuration to look for
+
+    def __new__(cls, **parts: Any) -> Self:
+        recipe = recipe_of(cls)
+        if recipe is None:
+            return super().__new__(cls, **parts)
+        container: Any = cls.instance_type()
+        container.declarative_parent = cls
+        for name, provider in recipe.followed().items():
+            container.set_provider(name, provider)
+        container.override_providers(**parts)
+        return container
 
     settings = providers.Dependency(instance_of=Settings)
     conditions = providers.Singleton(stores.conditions_of, settings)

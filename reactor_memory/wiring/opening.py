@@ -18,7 +18,7 @@ from reactor_memory.errors import MissingExtraError
 from reactor_memory.features.chat_memory.wiring import NOOP, SUMMARIZING
 from reactor_memory.features.tiers.wiring import is_progressive
 from reactor_memory.settings.settings import Settings
-from reactor_memory.text.languages import read_languages
+from reactor_memory.text import languages
 from reactor_memory.wiring.container import Container
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ class opened(AbstractAsyncContextManager[None], Generic[C]):  # noqa: N801 (it r
         cast("PartsContainer", self._container).seal()
         try:
             await aside(self._container.conditions)  # reads what packages announce
-            await anyio.to_thread.run_sync(read_languages)
+            if not languages.are_read():
+                await anyio.to_thread.run_sync(languages.read_languages)
             await _open_parts(self._container, self._stack)
         except BaseException:
             await self.__aexit__()

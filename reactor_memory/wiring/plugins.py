@@ -21,6 +21,7 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, reduce
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from time import time_ns
 from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -211,11 +212,25 @@ def _announced(path: tuple[tuple[str, frozenset[str]], ...]) -> tuple[EntryPoint
 
 
 def _packages(folder: str) -> frozenset[str]:
+    """What is installed in the folder. It is listed again when it has changed, or changed a moment ago: within a tick
+    of the clock of its file system, the next change would not show.
+    """
     try:
-        names = os.listdir(folder or ".")  # noqa: PTH208 (four times as fast as paths)
+        found = os.stat(folder or ".")  # noqa: PTH116 (four times as fast as paths)
+        state = found.st_dev, found.st_ino, found.st_mtime_ns
+        if _listed.get(folder, (None,))[0] != state:
+            names = os.listdir(folder or ".")  # noqa: PTH208
+            packages = frozenset(name for name in names if name.endswith((".dist-info", ".egg-info")))
+            if time_ns() - found.st_mtime_ns < _SETTLED_NANOSECONDS:
+                return packages
+            _listed[folder] = state, packages
     except OSError:
         return frozenset()
-    return frozenset(name for name in names if name.endswith((".dist-info", ".egg-info")))
+    return _listed[folder][1]
+
+
+_SETTLED_NANOSECONDS = 2_000_000_000
+_listed: dict[str, tuple[tuple[int, int, int], frozenset[str]]] = {}
 
 
 def load(entry_point: EntryPoint) -> Plugin:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
@@ -108,6 +109,34 @@ def test_packages_are_read_once_whatever_else_changes_on_the_path(
     (tmp_path / "agent.db").touch()
     assert discover() == before
     assert reads == [GROUP]
+
+
+def test_a_folder_is_listed_again_only_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, distributions: Distributions
+) -> None:
+    listed: list[str] = []
+
+    def listing(folder: str) -> list[str]:
+        listed.append(folder)
+        return listdir(folder)
+
+    listdir = os.listdir
+    monkeypatch.setattr(plugins.os, "listdir", listing)
+    os.utime(tmp_path, (1, 1))
+    before, often = discover(), len(listed)
+    assert discover() == before
+    assert str(tmp_path) not in listed[often:]
+    distributions.add("late", "")
+    assert "late" in {each.name for each in discover()}
+
+
+def test_a_folder_that_changed_just_now_is_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "time_ns", lambda: 1_000_000_000)
+    os.utime(tmp_path, ns=(0, 0))
+    assert not plugins._packages(str(tmp_path))
+    (tmp_path / "late.dist-info").mkdir()
+    os.utime(tmp_path, ns=(0, 0))  # a clock with a tick of seconds
+    assert plugins._packages(str(tmp_path)) == {"late.dist-info"}
 
 
 @pytest.mark.parametrize(
