@@ -28,6 +28,7 @@ from reactor_memory.features.overview import wiring as overview_wiring
 from reactor_memory.features.pins import wiring as pins_wiring
 from reactor_memory.features.posted_summaries import wiring as posted_summaries_wiring
 from reactor_memory.features.recall import wiring as recall_wiring
+from reactor_memory.features.record_store import wiring as record_store_wiring
 from reactor_memory.features.replay import wiring as replay_wiring
 from reactor_memory.features.retention import wiring as retention_wiring
 from reactor_memory.features.search import wiring as search_wiring
@@ -86,10 +87,10 @@ class Container(containers.DeclarativeContainer):
         in_database, on=database, off=providers.Callable(refuse_without_database, settings)
     )
     record_store = providers.Singleton(stores.record_store_of, conditions, settings)
-    families = providers.Singleton(stores.families_of, record_store)
+    families = providers.Singleton(record_store_wiring.families_of, record_store)
     summary_store = providers.Selector(
         in_database,
-        on=providers.Singleton(stores.sql_summary_store, database),
+        on=providers.Singleton(facts_wiring.sql_summary_store, database),
         off=providers.Singleton(stores.plugged_summary_store, conditions, families, settings),
     )
     amendments = providers.Selector(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.log.message_store import SqlMessageStore
-from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
 from reactor_memory.features.recall.wiring import no_recall_index, sql_recall_index
+from reactor_memory.features.record_store import wiring as record_store_wiring
 from reactor_memory.features.responses.wiring import sql_stream_store
 from reactor_memory.features.tiers.wiring import ranged
 from reactor_memory.settings.setting_values import canonical_name
@@ -61,18 +59,11 @@ def message_store_of(
 ) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if families is not None:
-        from reactor_memory.features.record_store.record_log import RecordMessageStore
-
-        return RecordMessageStore(families)
+        return record_store_wiring.message_store(families)
     scheme = scheme_of(settings.store.url)
     if scheme in report.factories["message_store"]:
         return selected(report, "message_store", scheme, "store.url", settings)
     return SqlMessageStore(database, forget_in=forget_in)
-
-
-def sql_summary_store(database: Database) -> SqlSummaryStore:
-    """What is made of the log in this database."""
-    return SqlSummaryStore(database, partial(import_module, "reactor_memory.features.facts.operations"))
 
 
 def record_store_of(report: ConditionReport, settings: Settings) -> RecordStore | None:
@@ -83,20 +74,10 @@ def record_store_of(report: ConditionReport, settings: Settings) -> RecordStore 
     return selected(report, "record_store", scheme, "store.url", settings)
 
 
-def families_of(records: RecordStore | None) -> Families | None:
-    if records is None:
-        return None
-    from reactor_memory.features.record_store.families import Families
-
-    return Families(records)
-
-
 def plugged_summary_store(report: ConditionReport, families: Families | None, settings: Settings) -> SummaryStore:
     """What a plug-in supplies beside its store of the log."""
     if families is not None:
-        from reactor_memory.features.record_store.record_summaries import RecordSummaryStore
-
-        return RecordSummaryStore(families)
+        return record_store_wiring.summary_store(families)
     return selected(report, "summary_store", scheme_of(settings.store.url), "store.url", settings)
 
 
@@ -163,17 +144,11 @@ def context_source_of(
     needed_database: Callable[[], Database],
 ) -> ContextSource:
     """A database answers a load in one round trip, and so do records; two stores are joined."""
-    is_one = in_database == "on" or (families is not None and _are_records(message_store, summary_store))
+    is_one = in_database == "on" or (
+        families is not None and record_store_wiring.are_records(message_store, summary_store)
+    )
     source = message_store if is_one else _joined(message_store, summary_store)
     return ranged(source, strategy, needed_database)
-
-
-def _are_records(message_store: MessageStore, summary_store: SummaryStore) -> bool:
-    """Whether nobody replaced one of the two."""
-    from reactor_memory.features.record_store.record_log import RecordMessageStore
-    from reactor_memory.features.record_store.record_summaries import RecordSummaryStore
-
-    return isinstance(message_store, RecordMessageStore) and isinstance(summary_store, RecordSummaryStore)
 
 
 def _joined(message_store: MessageStore, summary_store: SummaryStore) -> ContextSource:

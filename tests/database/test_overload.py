@@ -27,6 +27,7 @@ from reactor_memory.database.operations import Query, Steps
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.errors import OutcomeUnknownError, StoreClosedError, StoreUnavailableError
+from reactor_memory.features.facts.wiring import sql_summary_store
 from reactor_memory.models import Message
 from reactor_memory.models.leases import Lease
 from reactor_memory.models.requests import INDEX_SEARCH, SUMMARIZE
@@ -34,7 +35,6 @@ from reactor_memory.providers.breaker import CircuitBreaker
 from reactor_memory.server.problems import problem_of
 from reactor_memory.testing import append_messages
 from reactor_memory.wiring.queries import QUERIES
-from reactor_memory.wiring.stores import sql_summary_store
 from tests.scenes.seeded_loop import SeededLoop, run
 from tests.scenes.stores import sqlite_store
 

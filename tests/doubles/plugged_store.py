@@ -6,6 +6,7 @@ import pytest
 
 from reactor_memory.core.log.message_store import SqlMessageStore
 from reactor_memory.core.log.summary_store import SqlSummaryStore
+from reactor_memory.features.facts.wiring import sql_summary_store
 from reactor_memory.settings.settings import Settings
 from reactor_memory.wiring import stores
 from reactor_memory.wiring.plugins import Plugin
@@ -23,7 +24,7 @@ def plug_in_plain_store(monkeypatch: pytest.MonkeyPatch) -> None:
         return SqlMessageStore(database)
 
     def summaries(settings: Settings) -> SqlSummaryStore:
-        return stores.sql_summary_store(database)
+        return sql_summary_store(database)
 
     plugin = Plugin(
         name="plain", provides={"message_store": {"plain": messages}, "summary_store": {"plain": summaries}}

@@ -10,9 +10,9 @@ from reactor_memory.database.database import Database
 from reactor_memory.database.postgres import PostgresDatabase
 from reactor_memory.database.sqlite import SqliteDatabase
 from reactor_memory.database.sqlite_memory import MemoryDatabase
+from reactor_memory.features.facts.wiring import sql_summary_store
 from reactor_memory.features.recall.database_index import SqlRecallIndex
 from reactor_memory.wiring.queries import QUERIES
-from reactor_memory.wiring.stores import sql_summary_store
 
 
 class SqlStore(SqlMessageStore):

@@ -13,8 +13,8 @@ from reactor_memory.core.context.verification import verify
 from reactor_memory.core.joined_context_source import JoinedContextSource
 from reactor_memory.database.absent import NEEDS_DATABASE
 from reactor_memory.errors import ConfigurationError
+from reactor_memory.features.facts.wiring import sql_summary_store
 from reactor_memory.features.search.models import MessageSearch
-from reactor_memory.wiring.stores import sql_summary_store
 from tests.doubles.plugged_store import PLAIN, RECORDS, plug_in_plain_store, plug_in_records
 from tests.scenes.stores import memory_database
 from tests.scenes.tables import each_row

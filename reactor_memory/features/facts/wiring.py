@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.background.growth_hints import GrowthHints
 from reactor_memory.background.kinds import Kind
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.strategy import Strategy
+from reactor_memory.core.log.summary_store import SqlSummaryStore
 from reactor_memory.database.database import Database
 from reactor_memory.errors import ConfigurationError, StoreCorruptError
 from reactor_memory.models.requests import SUMMARIZE
@@ -193,6 +195,17 @@ def facts(*args: Any, **parts: Any) -> Facts:
     from reactor_memory.features.facts.facts import Facts
 
     return Facts(*args, **parts)
+
+
+def sql_summary_store(database: Database) -> SqlSummaryStore:
+    """What is made of the log in this database."""
+    return SqlSummaryStore(database, _operations)
+
+
+def _operations() -> ModuleType:
+    from reactor_memory.features.facts import operations
+
+    return operations
 
 
 def refold_of(fold: Callable[[], SummaryFold]) -> LedgerFold:
