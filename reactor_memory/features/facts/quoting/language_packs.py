@@ -26,6 +26,7 @@ ENDING = 3
 
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
 _SENTENCE = re.compile(r"([^.!?。！？؟]{1,60}[.!?。！？؟]{0,3})\s*(.{0,400})$", re.DOTALL)
+_PAUSE = re.compile(r"[,.;:!?،。，、！？؟…–—-]+\s*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _LEAD_IN = re.compile(r"[^,.!?:，。！？：]{1,24}[,:，：]\s*")
 """What may stand before what is said: "By the way, ..."."""
@@ -137,7 +138,19 @@ def takes_back(text: str) -> bool:
     if not 0 < len(words) <= MOST_WORDS:
         return False
     corrected = words[1:] and any(words[0] in pack.corrects for pack in language_packs().values())
-    return _takes_back(words) or bool(corrected and _takes_back(words[1:]))
+    return _takes_back(words) or bool(corrected and _takes_back(words[1:])) or _ends_with_taking_back(text, words)
+
+
+def _ends_with_taking_back(text: str, words: Sequence[str]) -> bool:
+    """Whether words of taking back stand alone behind one or two others ("No wait, forget it"), or, in scripts without
+    spaces, behind a word that corrects.
+    """
+    *before, last = (_WORD.findall(clause) for clause in _PAUSE.split(_folded(text)) if _WORD.search(clause))
+    packs = language_packs().values()
+    if before and len(words) - len(last) <= 2:
+        return any(" ".join(last) in pack.takes_back for pack in packs)
+    joined = (words[0].removeprefix(phrase) for pack in packs for phrase in pack.corrects if _UNSPACED.match(phrase))
+    return len(words) == 1 and any(rest and rest != words[0] and _takes_back([rest]) for rest in joined)
 
 
 def _takes_back(words: Sequence[str]) -> bool:

@@ -59,6 +59,10 @@ REMEMBERED = 8
 BRIEF_WORDS, BRIEF_CHARACTERS = 4, 24
 """So few words with another number of the same kind correct what was said before."""
 
+MOST_LITTLE = 80
+MOST_TOLD = 2
+"""Characters, and words that tell something, of a statement that tells little but a number."""
+
 MANY_WORDS = 5
 """Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
 
@@ -68,6 +72,10 @@ _MEASURE = re.compile(
     r"(?P<unit>[\u3400-\u9fff]|(?![이예입에으은는을를로까])[\uac00-\ud7af]|[^\W\d_\u3040-\u30ff\uac00-\ud7af]{1,20}"
     r"|%|[€$£¥₹])"
 )
+
+
+_COUNTED = re.compile(r"(?P<word>[^\W\d_\u3040-\u9fff]{2,20})[\s:#=]{1,2}(?P<number>\d[\d.,:]{0,12}(?<![.,:]))")
+_SEVERAL_DIGITS, _DIGIT = re.compile(r"(?<![\w.,:])\d(?:[.,:]?\d){1,11}(?![\w])"), re.compile(r"\d")
 
 
 def linked(said: Sequence[Said], made: Sequence[Made]) -> LinkedRecords:
@@ -136,6 +144,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
     questions = {**open_questions, **answers}
     glued = {**_new_limits(said), **_follow_ups(said, letters, times, shapes, questions)}
+    replaced |= _outdated_echoes(said, glued)
     rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, followers, questions)
     told = (each for each in asked.values() if id(each) not in glued)
@@ -251,6 +260,22 @@ def _echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> Iter
             yield from (other for other in said if each.seq < other.seq < ends[0] and not other.is_users)
 
 
+def _outdated_echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> frozenset[int]:
+    """What the model said between a statement and its correction with a number that only the statement has."""
+    found: set[int] = set()
+    for each in said:
+        for other in glued.get(id(each), ()):
+            now = _words_and_numbers(other.fact.value)[1]
+            old = _words_and_numbers(each.fact.value)[1] - now
+            between = (echo for echo in said if now and old and each.seq < echo.seq < other.seq and not echo.is_users)
+            found.update(id(echo) for echo in between if _repeats_old(_words_and_numbers(echo.fact.value)[1], old, now))
+    return frozenset(found)
+
+
+def _repeats_old(numbers: frozenset[str], old: frozenset[str], now: frozenset[str]) -> bool:
+    return not numbers.isdisjoint(old) and numbers.isdisjoint(now)
+
+
 def _answered(
     said: Sequence[Said], followers: Sequence[Said | None], answers: Mapping[int, Said]
 ) -> Mapping[int, Said]:
@@ -308,7 +333,7 @@ def _follow_ups(
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each
-            measured.update({(each.name, unit): each for unit in _measures(each.fact.value)})
+            measured.update({(each.name, unit): each for unit in _counted(each.fact.value)})
             numbered.update({(each.name, number): each for number in _numbers(each.fact.value)})
     return found
 
@@ -332,7 +357,7 @@ def _corrected(
     if not _corrects(each):
         return None
     text = each.fact.value
-    known = {id(said): said for unit in _measures(text) if (said := measured.get((each.name, unit)))}
+    known = {id(said): said for unit in _counted(text) if (said := measured.get((each.name, unit)))}
     others = [said for said in known.values() if _gives_another_number(said.fact.value, text)]
     if tells_more:
         others = [said for said in others if _have_words_in_common(said.fact.value, text)]
@@ -383,11 +408,27 @@ def _is_bare(each: Said, before: Said | None, *, tells_more: bool) -> bool:
         return True
     text = each.fact.value
     is_brief = len(text) <= BRIEF_CHARACTERS and len(text.split()) <= BRIEF_WORDS
-    if before is None or not (is_brief or _corrects(each)):
+    if before is None or not (is_brief or _corrects(each) or _says_little_but_a_number(text)):
         return False
     if tells_more and not _have_words_in_common(before.fact.value, text):
         return False
-    return _gives_another_number(before.fact.value, each.fact.value)
+    is_alike = _has_alike_numbers(before.fact.value, text)
+    if not (is_brief or _corrects(each)):
+        return is_alike and _gives_another_number(before.fact.value, text)
+    return _gives_another_number(before.fact.value, text) or (is_brief and is_alike)
+
+
+def _says_little_but_a_number(text: str) -> bool:
+    """Whether a text tells at most two things beside a number of something ("Hm, I misread it, it's 4,310 dollars")."""
+    units = {term for unit in _measures(text) for term in weighed_terms(unit)}
+    return len(text) <= MOST_LITTLE and len(_words_and_numbers(text)[0] - units) <= MOST_TOLD
+
+
+def _has_alike_numbers(text: str, other: str) -> bool:
+    """Whether two texts have different numbers that are written alike (a code of four digits, a time)."""
+    known, told = _SEVERAL_DIGITS.findall(text), _SEVERAL_DIGITS.findall(other)
+    forms = {_DIGIT.sub("9", number) for number in known}
+    return any(number not in known and _DIGIT.sub("9", number) in forms for number in told)
 
 
 def _corrects(each: Said) -> bool:
@@ -397,8 +438,17 @@ def _corrects(each: Said) -> bool:
 
 def _gives_another_number(before: str, after: str) -> bool:
     """Whether two texts have different numbers beside the same word (``5 August``, ``9월 2일``)."""
-    known, told = _measures(before), _measures(after)
+    known, told = _counted(before), _counted(after)
     return any(unit in known and number not in known[unit] for unit, numbers in told.items() for number in numbers)
+
+
+@memo(maxsize=8192)
+def _counted(text: str) -> Mapping[str, frozenset[str]]:
+    """The same, and the words that stand right before numbers ("platform 7")."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for place in _COUNTED.finditer(text.casefold()):
+        found[f"{place['word']} #"].add(place["number"])
+    return {**_measures(text), **{word: frozenset(numbers) for word, numbers in found.items()}}
 
 
 @memo(maxsize=8192)

@@ -6,7 +6,15 @@ from datetime import date
 
 import pytest
 
-from reactor_memory.features.facts.quoting.language_packs import days_meant, is_courtesy, language_packs, takes_back
+from reactor_memory.features.facts.quoting.language_packs import (
+    begins_to_correct,
+    days_meant,
+    is_courtesy,
+    language_packs,
+    rules,
+    takes_back,
+    tells_health,
+)
 
 TUESDAY = date(2026, 5, 12)
 
@@ -102,3 +110,72 @@ def test_every_pack_is_whole() -> None:
         assert pack.takes_back
         assert pack.corrects
         assert pack.days
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Jednak nie, odwołaj.",
+        "Mais non, je plaisante.",
+        "No wait, forget it",
+        "やっぱりキャンセルで。",
+        "Lascia perdere.",
+        "Glöm det.",
+        "Laat maar zitten",
+        "Ach nein, vergiss es!",
+        "On second thought, don't.",
+    ],
+)
+def test_words_behind_an_exclamation_take_back(text: str) -> None:
+    assert takes_back(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Meet Ann, cancel the other room",
+        "Nie vor zehn anrufen.",
+        "Mai ist gut.",
+        "Als ich kam",
+        "I forget it, sadly",
+        "本をキャンセルで",
+    ],
+)
+def test_words_of_another_sense_take_nothing_back(text: str) -> None:
+    assert not takes_back(text)
+    assert not begins_to_correct(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Parto dopodomani per Bari.", "2026-05-14"),
+        ("Tra 3 giorni parto.", "2026-05-15"),
+        ("Overmorgen vertrekken we.", "2026-05-14"),
+        ("Pojutrze wyjeżdżam.", "2026-05-14"),
+        ("Vi åker i övermorgon.", "2026-05-14"),
+        ("Han kom för 4 dagar sedan.", "2026-05-08"),
+    ],
+)
+def test_times_of_more_languages_have_their_dates(text: str, meant: str) -> None:
+    assert days_meant(text, TUESDAY) == (meant,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sono allergica ai crostacei.",
+        "Ik heb een notenallergie, allergisch dus.",
+        "Mam alergię na orzechy.",
+        "Jag är allergisk.",
+    ],
+)
+def test_health_is_heard_in_more_languages(text: str) -> None:
+    assert tells_health(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Nooit voor tien uur bellen.", "Proszę nigdy nie dzwonić.", "Aldrig före tio.", "Se piove, annulla."]
+)
+def test_rules_are_heard_in_more_languages(text: str) -> None:
+    assert rules(text)

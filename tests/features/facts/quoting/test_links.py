@@ -417,3 +417,42 @@ def test_a_correction_finds_the_number_that_it_denies(said: str, correction: str
 def test_a_refusal_with_another_matter_corrects_no_number(said: str, question: str, answer: str) -> None:
     told = lines(user(said), says("Noted."), user("The lamp was broken before."), says(question), user(answer))
     assert not any(said in line and answer in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("said", "correction"),
+    [
+        ("The invoice for Halvorsen is 3,410 dollars.", "Hmm, I misread that, it's 4,310 dollars."),
+        ("Wir treffen uns am Gleis 7.", "Stimmt nicht, Gleis 11."),
+        ("Koden till porten är 5512.", "Nej förlåt, 5521."),
+        ("Kamar saya nomor 214.", "Maaf, nomor 241."),
+        ("Поїзд відправляється о 14:20.", "Вибачте, о 16:40."),
+        ("Code na kopii to 8811.", "oj, 8118"),
+    ],
+)
+def test_a_number_written_alike_corrects_in_any_language(said: str, correction: str) -> None:
+    line = one(user(said), says("Noted."), user(correction), about=said)
+    assert line == f'"{said}" then "{correction}"'
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "I also need 2 tickets for the matinee with the mayor.",
+        "Nadia told me that she paid 350 dollars for her bicycle.",
+        "Die Lesung dauert 45 Minuten.",
+    ],
+)
+def test_what_tells_more_than_a_number_stands_alone(other: str) -> None:
+    told = lines(user("We pay 420 dollars for the 3 tickets."), says("Noted."), user(other))
+    assert f'"{other}"' in told
+
+
+@pytest.mark.parametrize("echo", ["Done: port 8443.", "Port 8443 ist offen.", "好的，端口 8443。", "8443 it is."])
+def test_an_echo_of_a_corrected_number_says_so(echo: str) -> None:
+    made = [calls(("c1", "set", {"key": "p"})), result({"ok": True})]
+    told = lines(
+        user("Use port 8443 for the gateway."), *made, says(echo), user("I meant 8444."), says("Port 8444 now.")
+    )
+    assert not any("8443" in line and "8444" not in line and "otherwise" not in line for line in told)
+    assert any("8444" in line for line in told)
