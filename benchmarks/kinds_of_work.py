@@ -41,9 +41,10 @@ K1, B = 1.2, 0.75
 SETTINGS = Settings(store={"url": "memory://", "timeout_seconds": 120})
 ROWS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "off": lambda question: {"query": ""},
-    "message": lambda question: {"message": question},
     "query": lambda question: {"query": question},
+    "message": lambda question: {"message": question},
 }
+"""In this order: a message may move the window for good, and the first two are compared on the same one."""
 
 
 class Piece(NamedTuple):

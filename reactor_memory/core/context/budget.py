@@ -231,9 +231,11 @@ def _fit_blocks(
         return fitted
     first = [each for each, block in zip(fitted, blocks, strict=True) if block.frame.place == "first"]
     taken = sum(each.tokens for each in first)
-    most = beside - taken - min(draft.memory_gives, _tokens_brought_back(draft, limits, count_text))
-    told = draft.blocks_at("memory")
-    return [*first, *fit_blocks(told, min(left - taken, most), overhead=limits.overhead, count_text=count_text)]
+    told = sum(each.tokens for each in fitted) - taken
+    most = max(told - draft.memory_gives, beside - taken - _tokens_brought_back(draft, limits, count_text))
+    if most >= told:
+        return fitted
+    return [*first, *fit_blocks(draft.blocks_at("memory"), most, overhead=limits.overhead, count_text=count_text)]
 
 
 def _tokens_brought_back(draft: Draft, limits: ContextLimits, count_text: CountText) -> int:

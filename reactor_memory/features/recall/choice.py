@@ -24,6 +24,9 @@ HEAD_TOKENS = 14
 CALL_TOKENS = 22
 """About what stands before a passage, and what the call of a result adds."""
 
+CALL_ARGUMENTS = 240
+"""How many characters of the arguments of a call stand before what it gave: what a reader needs of both."""
+
 FRAME_TOKENS = 40
 """About what the frame of the block takes."""
 
@@ -35,13 +38,14 @@ RECALLED = Frame(
 )
 
 
-def fitting(hits: Iterable[IndexHit], room: int, *, cliff: float = CLIFF) -> list[IndexHit]:
-    """The best hits that fit into `room` tokens together, best first: what does not fit is passed over."""
+def fitting(hits: Sequence[IndexHit], room: int, *, cliff: float = CLIFF) -> list[IndexHit]:
+    """The first hits that fit into `room` tokens together: what does not fit is passed over, and so is what falls off
+    from the best.
+    """
     room -= FRAME_TOKENS
     chosen: list[IndexHit] = []
-    least = 0.0
+    least = cliff * max((hit.score for hit in hits), default=0.0)
     for hit in hits:
-        least = least or cliff * hit.score
         if hit.score < least or room <= 0:
             break
         tokens = _tokens(hit.passage)
@@ -68,22 +72,38 @@ def needed(hits: Iterable[IndexHit]) -> list[tuple[int, int]]:
 
 
 def recalled_lines(hits: Sequence[IndexHit], messages: Iterable[Message]) -> tuple[BlockLine, ...]:
-    """A line for each passage or run of adjoining ones, oldest first. A passage whose messages are gone has none."""
+    """A line for each passage or run of adjoining ones, oldest first; a call and what it gave are one. A passage of
+    which the messages are gone has none.
+    """
     by_seq = {message.seq or 0: message for message in messages}
+    runs = [(_run_passage(run), run) for run in _runs(sorted(hits, key=lambda hit: hit.passage.place))]
+    with_result = _told_with_result([passage for passage, _ in runs], by_seq)
     lines: list[BlockLine] = []
-    for run in _runs(sorted(hits, key=lambda hit: hit.passage.place)):
-        passage = _run_passage(run)
+    for passage, run in runs:
         held = [by_seq[seq] for seq in range(passage.seq, passage.end_seq + 1) if seq in by_seq]
-        if held and held[0].seq == passage.seq:
+        if held and held[0].seq == passage.seq and passage.seq not in with_result:
+            caller = by_seq.get(passage.call_seq)
+            is_pair = caller is not None and passage.call_seq in with_result and not passage.start
             lines.append(
                 BlockLine(
-                    text=_line(passage, held, by_seq.get(passage.call_seq)),
+                    text=_pair(passage, held[0], caller) if caller and is_pair else _line(passage, held, caller),
                     tokens=sum(hit.passage.tokens for hit in run) + HEAD_TOKENS,
                     value=max(hit.score for hit in run),
-                    source_seqs=tuple(message.seq or 0 for message in held),
+                    source_seqs=tuple(each.seq or 0 for each in ([caller, *held] if caller and is_pair else held)),
                 )
             )
     return tuple(lines)
+
+
+def _told_with_result(passages: Sequence[Passage], by_seq: Mapping[int, Message]) -> frozenset[int]:
+    """The messages that are one call, come back whole, and stand in the line of what the call gave."""
+    results = {each.call_seq for each in passages if each.call_seq != each.seq and not each.start}
+    calls = [each for each in passages if each.seq in results and not each.start and each.seq in by_seq]
+    return frozenset(each.seq for each in calls if _is_whole_call(by_seq[each.seq], each.end))
+
+
+def _is_whole_call(message: Message, end: int) -> bool:
+    return len(message.tool_calls) == 1 and not message.content and end == len(text_of(message))
 
 
 def _runs(ordered: Iterable[IndexHit]) -> Iterator[list[IndexHit]]:
@@ -103,14 +123,22 @@ def _run_passage(run: Sequence[IndexHit]) -> Passage:
     return replace(run[0].passage, end_seq=last.end_seq, end=last.end)
 
 
+def _pair(passage: Passage, result: Message, caller: Message) -> str:
+    places = f"#{passage.call_seq}{'-' if passage.call_seq + 1 == passage.seq else ', #'}{passage.seq}"
+    return f"[{places}{_day(result)}] {plain(text_of(caller))} -> {_part(passage, text_of(result))}"
+
+
+def _part(passage: Passage, text: str) -> str:
+    part = plain(text[passage.start : passage.end])
+    return f"{'… ' if passage.start else ''}{part}{' …' if passage.end < len(text) else ''}"
+
+
 def _line(passage: Passage, messages: Sequence[Message], caller: Message | None) -> str:
     first = messages[0]
     if passage.end_seq > passage.seq:
         said = " / ".join(f"{plain(speaker(message))}: {plain(message.content)}" for message in messages)
         return f"[{_places(passage)}{_day(first)}] {said}"
-    text = text_of(first)
-    part = plain(text[passage.start : passage.end])
-    part = f"{'… ' if passage.start else ''}{part}{' …' if passage.end < len(text) else ''}"
+    part = _part(passage, text_of(first))
     call = _call(first, caller)
     if call:
         return f"[{_places(passage)}{_day(first)}, {plain(call)}] {part}"
@@ -126,7 +154,7 @@ def _call(message: Message, caller: Message | None) -> str:
         return ""
     for call in caller.tool_calls if caller else ():
         if call.id == message.tool_call_id:
-            return short_call(call)
+            return short_call(call, CALL_ARGUMENTS)
     return message.name or ""
 
 

@@ -175,10 +175,10 @@ def _tokens_of(message: Message) -> int:
     return message.token_count or 1 + len(text_of(message)) // CHARACTERS_A_TOKEN
 
 
-def short_call(call: ToolCall) -> str:
-    """The call as the head of what it gave."""
+def short_call(call: ToolCall, characters: int = HEAD_ARGUMENTS) -> str:
+    """The call as the head of what it gave, with so many characters of its arguments."""
     text = " ".join(call_text(call).split())
-    most = len(call.name) + 1 + HEAD_ARGUMENTS
+    most = len(call.name) + 1 + characters
     return text if len(text) <= most else text[:most] + "…"
 
 

@@ -32,15 +32,18 @@ from reactor_memory.features.recall.choice import (
     tokens_of,
 )
 from reactor_memory.features.recall.gate import FIRES, IN_WORDS, Verdict, is_worth_moving, verdict
+from reactor_memory.features.recall.memory_lines import answering_lines, in_order
 from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.features.recall.question import Question, question_of, words_to_find
 from reactor_memory.features.recall.ranking import found_among, joined, rarities, scored
 from reactor_memory.features.recall.room import (
     DEFAULT_CLIFF,
+    HAD_SHARE,
     Room,
     chosen_hits,
     filled,
     is_shown,
+    room_beside,
     room_of,
     shown_whole,
     window_of,
@@ -74,6 +77,9 @@ MOST_PASSED_OVER = 32
 are left out of what it finds.
 """
 
+MOST_CHOICES = 3
+"""What leaves a context for what comes back is chosen among, too, and then something else may leave: so many times."""
+
 BY_QUERY = "recall: brought back for the query"
 
 
@@ -96,11 +102,29 @@ class RecallOptions(Value, frozen=True, kw_only=True):
 
 
 class Choice(NamedTuple):
-    """The passages that come back, best first, why, or why none, and what they may take."""
+    """The passages that come back, best first, why, or why none, and what they may take; and the lines of memory."""
 
     hits: Sequence[IndexHit]
     why: str
     room: Room = Room(0, 0, 0)
+    lines: Sequence[BlockLine] = ()
+
+
+class Had(NamedTuple):
+    """What the context shows without a question: the messages that it shows whole, and the blocks of its memory."""
+
+    seqs: frozenset[int]
+    blocks: Sequence[Block]
+
+
+class Left(NamedTuple):
+    """What leaves a context for what comes back: messages of its window, in this load for good or for this one context,
+    and lines of memory that answer.
+    """
+
+    messages: Sequence[Message] = ()
+    gone: frozenset[int] = frozenset()
+    lines: Sequence[BlockLine] = ()
 
 
 class Recaller:
@@ -149,21 +173,25 @@ class Recaller:
                 limit = _limit_of(context.report.budget)
                 findings = await self._findings(question, session, user_id, draft, withheld, limit=limit)
                 bring = partial(self._with_chosen, question, findings, session, user_id, withheld)
-                base, choice = _told_of(findings, draft), self._chosen(question, findings, draft, context)
+                had = Had(shown_whole(context), draft.blocks_at("memory"))
+                base, left = _told_of(findings, draft), Left()
+                choice = self._chosen(question, findings, draft, context, had, left)
                 recalled = await bring(base, choice)
-                left: Sequence[Message] = ()
                 if recalled.window_gives and not question.is_explicit:
                     moved = await views.moved(recalled.window_gives)
                     if moved is not None:
                         base, context = _told_of(findings, moved), await views.context(moved)
-                        left = _left_by(draft, moved, withheld)
-                        choice = self._chosen(question, findings, base, context, left=left)
+                        lines = answering_lines(had.blocks, context, findings)
+                        left = Left(_left_by(draft, moved, withheld), lines=lines)
+                        choice = self._chosen(question, findings, base, context, had, left)
                         recalled = await bring(base, choice)
-                gone = await _gone(context, recalled, views)
-                if not gone:
-                    return recalled
-                again = self._chosen(question, findings, base, context, gone, left=left)
-                return recalled if again.hits == choice.hits else await bring(base, again)
+                for _ in range(MOST_CHOICES):
+                    again = await _left_for(recalled, context, had, left, findings, views)
+                    chosen = self._chosen(question, findings, base, context, had, again) if again != left else choice
+                    if chosen == choice:
+                        break
+                    left, choice, recalled = again, chosen, await bring(base, chosen)
+                return recalled
         except Exception as error:  # an index is anybody's code, and a load does without it
             log.warning("nothing recalled", extra={"session_id": session.session_id, "reason": type(error).__name__})
             return draft
@@ -190,12 +218,11 @@ class Recaller:
         findings: IndexAnswer,
         draft: Draft,
         context: Context,
-        gone: frozenset[int] = frozenset(),
-        *,
-        left: Sequence[Message] = (),
+        had: Had,
+        left: Left,
     ) -> Choice:
-        """What comes back beside `context`. Messages that are `gone` leave it for that, and count as hidden; of those
-        that `left` already, so many come back as there is room for.
+        """What comes back beside `context`. Messages that are gone for it count as hidden; lines of memory that answer
+        come first, and of the messages that left already, so many come back as there is room for.
         """
         shown = shown_whole(context)
         why, may_take = BY_QUERY, True
@@ -206,9 +233,21 @@ class Recaller:
                 return Choice((), why)
         room = self._room(question, context, may_take=may_take)
         cliff = CLIFF if question.is_explicit else DEFAULT_CLIFF
-        hits = chosen_hits(findings.found, shown - gone, context, room, cliff=cliff, count=self._cost)
-        hits = filled(hits, findings.found, left, shown, room)
-        return Choice(hits, why if hits else IN_WORDS["nothing found" if may_take else "no room"], room)
+        beside = room_beside(room, left.lines)
+        hits = chosen_hits(
+            findings.found,
+            shown - left.gone,
+            context,
+            beside,
+            cliff=cliff,
+            count=self._cost,
+            had=had.seqs,
+            had_share=cliff if question.is_explicit else HAD_SHARE,
+        )
+        hits = filled(hits, findings.found, left.messages, shown, beside)
+        if not hits and not left.lines:
+            return Choice((), IN_WORDS["nothing found" if may_take else "no room"], room)
+        return Choice(hits, why, room, left.lines)
 
     async def _with_chosen(
         self,
@@ -220,7 +259,7 @@ class Recaller:
         draft: Draft,
         choice: Choice,
     ) -> Draft:
-        if not choice.hits:
+        if not choice.hits and not choice.lines:
             return with_remark(draft, choice.why)
         messages = await self._messages.read_ranges(session.session_id, user_id, joined_ranges(needed(choice.hits)))
         if is_short(messages):
@@ -240,9 +279,10 @@ class Recaller:
     ) -> tuple[tuple[BlockLine, ...], int]:
         """The lines, and what their block costs as a message. What was to fit into the free room does so."""
         hits, room = choice.hits, choice.room
-        most = room.free if tokens_of(hits) <= room.free else room.most
+        about = tokens_of(hits) + sum(line.tokens for line in choice.lines)
+        most = room.free if about <= room.free else room.most
         while True:
-            lines = tellable(recalled_lines(hits, messages), withheld)
+            lines = in_order(tellable(recalled_lines(hits, messages), withheld), choice.lines)
             text = block_text(RECALLED, [line.text for line in lines])
             tokens = self._counter.of_text(text) + self._options.overhead
             if tokens <= most or len(hits) <= 1:
@@ -349,11 +389,15 @@ def _left_by(draft: Draft, moved: Draft, withheld: Withheld) -> Sequence[Message
     return [message for message in left if not is_within(message.seq or 0, withheld.ranges)]
 
 
-async def _gone(context: Context, recalled: Draft, views: Views) -> frozenset[int]:
-    """The messages that the window gives up for what comes back: how many, only its context tells."""
-    if not recalled.window_gives:
-        return frozenset()
-    return shown_whole(context) - shown_whole(await views.context(recalled))
+async def _left_for(
+    recalled: Draft, context: Context, had: Had, left: Left, findings: IndexAnswer, views: Views
+) -> Left:
+    """What leaves the context for what comes back: how much, only its context tells."""
+    if not recalled.window_gives and not recalled.memory_gives:
+        return left
+    now = await views.context(recalled)
+    gone = shown_whole(context) - shown_whole(now)
+    return left._replace(gone=gone | left.gone, lines=answering_lines(had.blocks, now, findings))
 
 
 def texts_of(context: Context, draft: Draft) -> Iterator[str]:

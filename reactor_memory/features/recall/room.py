@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from reactor_memory.core.context.context import Context
@@ -10,6 +10,7 @@ from reactor_memory.core.context.newest_turns import kept_start
 from reactor_memory.features.recall.choice import FRAME_TOKENS, fitting, tokens_of
 from reactor_memory.features.recall.passages import pieces
 from reactor_memory.models import Message
+from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexHit
 
 DEFAULT_CLIFF = 0.2
@@ -18,6 +19,11 @@ DEFAULT_CLIFF = 0.2
 LEAST_SHARE = 0.15
 """What a message that asks may take from the window: a share of the budget. Beyond it, only what nothing stands in is
 taken: each turn that leaves the window early costs a cached prefix (docs/decisions.md).
+"""
+
+HAD_SHARE = 0.5
+"""What stood in the context without the question, and leaves it, comes back before all else if it answers so much as
+well as the best: a question shows no less than none.
 """
 
 PASSAGE_TOKENS, PASSAGE_SHARE = 250, 0.3
@@ -57,6 +63,12 @@ def room_of(
     return Room(most=most if is_explicit else min(most, max(free, least)), free=free + gives, memory=gives)
 
 
+def room_beside(room: Room, lines: Iterable[BlockLine]) -> Room:
+    """What such lines in the same block leave of the room."""
+    taken = sum(line.tokens for line in lines)
+    return room._replace(most=max(0, room.most - taken), free=max(0, room.free - taken))
+
+
 def window_of(context: Context) -> list[Message]:
     return [message for message, part in zip(context.messages, context.report.parts, strict=True) if part == "window"]
 
@@ -82,15 +94,25 @@ def chosen_hits(
     *,
     cliff: float,
     count: Callable[[Message], int],
+    had: frozenset[int],
+    had_share: float,
 ) -> list[IndexHit]:
-    """The passages that come back. What has to leave the window for them competes for the same room."""
-    hidden = [hit for hit in found if not is_shown(hit, shown)]
-    chosen = fitting(hidden, room.most, cliff=cliff)
+    """The passages that come back. Of the messages that the context `had` without a question, those that leave it for
+    them compete for the same room, and come first if they score `had_share` of the best.
+    """
+    chosen = fitting(had_first(found, shown, had, had_share), room.most, cliff=cliff)
     excess = tokens_of(chosen) - room.free
     if excess <= 0:
         return chosen
     staying = shown - leaving(window_of(context), excess, context.report.budget, count)
-    return fitting([hit for hit in found if not is_shown(hit, staying)], room.most, cliff=cliff)
+    return fitting(had_first(found, staying, had, had_share), room.most, cliff=cliff)
+
+
+def had_first(found: Sequence[IndexHit], shown: frozenset[int], had: frozenset[int], share: float) -> list[IndexHit]:
+    """The hits that are not `shown`, best first, but before them those that were and score such a share of the best."""
+    hidden = [hit for hit in found if not is_shown(hit, shown)]
+    least = share * hidden[0].score if hidden else 0.0
+    return sorted(hidden, key=lambda hit: hit.score < least or not is_shown(hit, had))
 
 
 def filled(

@@ -374,6 +374,16 @@ def test_a_dropped_pair_leaves_its_room_to_memory_without_cuts() -> None:
 PINS = (pinned("p" * 50, seq=9), pinned("q" * 50, seq=2, role="assistant"))
 
 
+@pytest.mark.parametrize(("gives", "lacks", "told"), [(300, 0, 4), (0, 30, 4), (21, 30, 3), (300, 30, 2), (300, 40, 2)])
+def test_memory_gives_what_comes_back_lacks_and_no_more(gives: int, lacks: int, told: int) -> None:
+    facts = [line(f"fact {number} {'x' * 13}", value=number) for number in range(4)]
+    recalled = [line(f"passage {number} {'x' * 10}", value=number) for number in range(4)]
+    proposal = draft(fact_lines=facts, recalled_lines=recalled, window=chat(2), memory_gives=gives)
+    whole = assembled(proposal, budget=2_000)
+    context = assembled(proposal, budget=whole.report.total_tokens - lacks)
+    assert context.report.tokens["facts"] == FACTS_FRAME + told * 21
+
+
 def test_pins_are_never_given_up_but_for_an_error() -> None:
     proposal = draft(pins=PINS, window=chat(2))
     assert assembled(proposal, Message.user("hi"), budget=110).report.parts == ("pins", "pins", "current")

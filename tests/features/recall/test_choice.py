@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, Frame
 from reactor_memory.features.recall.choice import answering_first, fitting, needed, recalled_lines, tokens_of
@@ -52,8 +53,40 @@ def test_a_line_says_who_spoke_and_when() -> None:
 
 def test_a_result_stands_behind_its_call() -> None:
     call = ToolCall(id="c", name="read_file", arguments={"path": "app.py"})
-    log = [Message.assistant(tool_calls=[call], seq=1), Message.tool("forty lines", tool_call_id="c", seq=2)]
+    log = [Message.assistant("I look.", tool_calls=[call], seq=1), Message.tool("forty lines", tool_call_id="c", seq=2)]
     assert lines_of(log)[1] == '[#2, read_file {"path": "app.py"}] forty lines'
+
+
+def test_a_call_alone_and_its_result_are_one_line() -> None:
+    call = ToolCall(id="c", name="read_file", arguments={"path": "src/" + "a" * 400})
+    log = [Message.assistant(tool_calls=[call], seq=1), Message.tool("forty lines", tool_call_id="c", seq=2)]
+    assert lines_of(log) == [f'[#1-2] read_file {{"path": "src/{"a" * 400}"}} -> forty lines']
+    later = [log[0], Message.user("Well?", seq=2), replace(log[1], seq=3)]
+    assert lines_of(later)[-1].startswith("[#1, #3] read_file")
+
+
+def test_two_calls_of_one_message_stand_before_their_results() -> None:
+    calls = [ToolCall(id=each, name="look_up", arguments={"word": each}) for each in "ab"]
+    log = [
+        Message.assistant(tool_calls=calls, seq=1),
+        *(Message.tool(f"result {each.id}", tool_call_id=each.id, seq=seq) for seq, each in enumerate(calls, start=2)),
+    ]
+    assert lines_of(log) == [
+        '[#1] assistant: look_up {"word": "a"} look_up {"word": "b"}',
+        '[#2, look_up {"word": "a"}] result a',
+        '[#3, look_up {"word": "b"}] result b',
+    ]
+
+
+def test_only_the_beginning_of_a_long_result_has_its_call() -> None:
+    call = ToolCall(id="c", name="read_file", arguments={"path": "p" * 300})
+    log = [Message.assistant(tool_calls=[call], seq=1), Message.tool("line of text\n" * 200, tool_call_id="c", seq=2)]
+    passages = list(passages_of(log))
+    hits = [IndexHit(passage=each, score=1.0) for each in (passages[0], passages[1], passages[-1])]
+    first, last = recalled_lines(hits, log)
+    assert first.source_seqs == (1, 2)
+    assert last.text.startswith(f'[#2, read_file {{"path": "{"p" * 230}')
+    assert len(last.text.partition("] ")[0]) < 280
 
 
 def test_a_piece_shows_that_more_stands_around_it() -> None:

@@ -7,8 +7,18 @@ from typing import Any
 import pytest
 
 from reactor_memory.features.recall.choice import tokens_of
-from reactor_memory.features.recall.room import LEAST_SHARE, PASSAGE_SHARE, PASSAGE_TOKENS, Room, filled, room_of
+from reactor_memory.features.recall.room import (
+    LEAST_SHARE,
+    PASSAGE_SHARE,
+    PASSAGE_TOKENS,
+    Room,
+    filled,
+    had_first,
+    room_beside,
+    room_of,
+)
 from reactor_memory.models import Message
+from reactor_memory.models.block_lines import BlockLine
 from reactor_memory.models.index_requests import IndexHit, Passage
 
 
@@ -72,3 +82,17 @@ def test_free_room_takes_what_answers_less_and_what_left() -> None:
 def test_nothing_gives_way_for_what_fills() -> None:
     assert seqs(filled([BEST], [BEST, WEAK], (), frozenset(), Room(1_000, 60, 0))) == [3]
     assert seqs(filled([BEST], [BEST, WEAK], (), frozenset(), Room(1_000, 1_000, 950))) == [3]
+
+
+def test_what_leaves_the_window_comes_back_before_others() -> None:
+    found = [hit(3, 9.0), hit(20, 5.0), hit(8, 4.0), hit(22, 0.4)]
+    had = frozenset({20, 22})
+    assert seqs(had_first(found, frozenset(), had, 0.5)) == [20, 3, 8, 22]
+    assert seqs(had_first(found, frozenset({20}), had, 0.5)) == [3, 8, 22]
+    assert seqs(had_first(found, frozenset(), frozenset(), 0.5)) == [3, 20, 8, 22]
+
+
+def test_lines_of_memory_take_of_the_same_room() -> None:
+    lines = [BlockLine(text="one", tokens=40), BlockLine(text="two", tokens=25)]
+    assert room_beside(Room(200, 100, 30), lines) == Room(135, 35, 30)
+    assert room_beside(Room(50, 20, 0), lines) == Room(0, 0, 0)
