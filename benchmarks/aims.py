@@ -4,9 +4,9 @@
 
 Processor time of the process, the least of N blocks. Works that are compared follow one another by turns, in a new
 order each round, so that whatever slows the machine slows them alike. FILE (`benchmarks.turn_costs` says what is in
-it) is made unless it is there, which takes a minute; the rest takes two of processor time. Rows of `SQLiteSession` need
-openai-agents.
-`make bench-service` measures requests to the service, `make bench` PostgreSQL, `make bench-peers` other libraries.
+it) is made unless it is there, which takes a minute; the rest takes three of processor time. Rows of `SQLiteSession`
+need openai-agents. Turns and loads beside background work are by the clock: they hold on a quiet machine only.
+`make bench-service` measures many requests at once, `make bench` PostgreSQL, `make bench-peers` other libraries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
-from benchmarks import start_up, turn_costs
+from benchmarks import foreground, start_up, turn_costs
+from benchmarks.service import beside
 from benchmarks.turn_costs import BUDGET, NEWEST, PLAIN, REMEMBERED, SHORT, USER
 from reactor_memory import Memory, Message, open_memory
 from reactor_memory.database import sqlite_transactions
@@ -208,6 +209,32 @@ async def _copied_session(file: Path, alone: Path) -> None:
         await target.drain()
 
 
+# Requests, and work beside turns
+
+
+async def requests(rounds: int) -> list[Row]:
+    taken = await beside.measured("sqlite", rounds, calls=100)
+    least = {name: min(block.processor for block in blocks) for name, blocks in taken.items()}
+    bare = least[beside.BARE]
+    return [
+        Row("HTTP, append", least[beside.APPEND] / 1e3, "ms", aim=1.2, of="ours"),
+        Row("HTTP, append, memory made beside", least[beside.REMEMBERED] / 1e3, "ms"),
+        *(
+            Row(f"HTTP, {name}", least[name], "us", "bare handler", bare, 0.3, ">=", "times")
+            for name in (beside.CONTEXT, beside.INLINE)
+        ),
+    ]
+
+
+def working(rounds: int) -> Iterator[Row]:
+    found = foreground.measured(rounds)
+    alone = found[foreground.NOBODY]
+    for way, share in ((foreground.PROCESS, 0.3), (foreground.WORKER, 0.5)):
+        title = f"32 sessions, memory made by {way}"
+        yield Row(f"{title}: turns", found[way].rate, "a second", "without", alone.rate, share, ">=", "ratio")
+        yield Row(f"{title}: p99 of a load", found[way].p99_ms, "ms", "without", alone.p99_ms, 2.0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--file", type=Path)
@@ -224,6 +251,8 @@ def main() -> None:
             starting(Path(folder), runs=5),
             [importing(Path(folder))],
             keeping(file),
+            asyncio.run(requests(asked.rounds)),
+            working(asked.rounds),
         ):
             for row in rows:
                 print(row, flush=True)
