@@ -395,7 +395,6 @@ class Container(containers.DeclarativeContainer):
         database=needed_database,
         messages=message_store,
         clock=clock,
-        new_id=options.new_session_id,
     )
     long_term_memory = providers.Singleton(notes_wiring.long_term_memory_of, needed_database, clock, settings)
     chat_summarizer = providers.Singleton(stores.chat_summarizer_of, conditions, settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING, Literal
-from uuid import uuid4
 
 import msgspec
 
@@ -76,10 +75,6 @@ def batches_of(counter: MessageCounter, clock: Clock, conditions: ConditionRepor
 def purges(settings: Settings) -> bool:
     """Whether what is deleted goes at once."""
     return not settings.store.delete_grace_days
-
-
-def new_session_id() -> str:
-    return str(uuid4())
 
 
 def is_on(switch: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 if TYPE_CHECKING:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
@@ -11,4 +12,4 @@ if TYPE_CHECKING:
 def session_directory(**parts: Any) -> SessionDirectory:
     from reactor_memory.features.active_sessions.directory import SessionDirectory
 
-    return SessionDirectory(**parts)
+    return SessionDirectory(**parts, new_id=lambda: str(uuid4()))
