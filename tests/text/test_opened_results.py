@@ -70,7 +70,73 @@ def test_what_is_no_envelope_stays_as_it_is(result: object) -> None:
     assert opened(json.dumps(result)) == OpenedResult(decode(json.dumps(result)))
 
 
-@given(st.text(max_size=60))
+@pytest.mark.parametrize(
+    ("result", "value"),
+    [
+        (
+            "{'id': 'CU-881', 'ok': False, 'total': 9.50, 'left': None}",
+            {"id": "CU-881", "ok": False, "total": "9.50", "left": None},
+        ),
+        ("[{'n': -3}, {'n': ('a', 'b')}]", [{"n": "-3"}, {"n": ["a", "b"]}]),
+        (
+            '{"items": [{"id": "I-1", "v": 7}, {"id": "I-2", "v": 1.50}, {"id": "I-',
+            [{"id": "I-1", "v": "7"}, {"id": "I-2", "v": "1.50"}],
+        ),
+        ("<order><ref>MI-5</ref><rooms>14</rooms></order>", {"ref": "MI-5", "rooms": "14"}),
+        (
+            "<?xml version='1.0'?><a><i n='1'/><i>x</i><s:fault>no</s:fault></a>",
+            {"i": [{"n": "1"}, "x"], "fault": "no"},
+        ),
+    ],
+)
+def test_records_in_other_forms_are_read(result: str, value: object) -> None:
+    assert opened(result).value == value
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (
+            "<html><head><title>Limits</title><style>p{}</style></head><p>Up to <b>600</b> a minute.</p></html>",
+            "Limits\nUp to 600 a minute.",
+        ),
+        ("<!DOCTYPE html><h1>429 Too Many Requests</h1><hr>nginx</html>", "429 Too Many Requests\nnginx"),
+        ("<table><tr><td>Nord</td><td>9120</td></tr></table>", "Nord\n9120"),
+        ("\x1b[32m✔\x1b[0m build", "✔ build"),
+        ("Loading 12%\rLoading 99%\rLoaded 3 files\r\ndone", "Loaded 3 files\ndone"),
+    ],
+)
+def test_a_page_and_a_terminal_tell_what_is_seen(result: str, text: str) -> None:
+    assert opened(result).value == text
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        '{"level":"info"}\n{"level":"error"}',
+        '{"a": 1} and more',
+        "[INFO] it's on",
+        "{it's {{ templated }}",
+        "<a@b.example> wrote: hi>",
+        "a < b </",
+        "['open",
+        "[('Ann', 3), ('Ben', 4)]",
+        "{'re': '\\d'}",
+    ],
+)
+def test_a_text_that_only_looks_so_stays_a_text(result: str) -> None:
+    assert opened(result).value == result
+
+
+@given(
+    st.sampled_from(["{", "[", "<a>", "<html>", "{'", '{"a":', "<!--", "\x1b["]),
+    st.text(alphabet="{}[]<>/'\",:a1 -\r\n", max_size=60),
+)
+def test_no_text_is_too_odd_to_be_opened(begin: str, rest: str) -> None:
+    assert opened(begin + rest).is_error is False
+
+
+@given(st.text(alphabet=st.characters(blacklist_characters="<{[\x1b\r"), max_size=60))
 def test_any_text_is_opened(text: str) -> None:
     value = decode(text)
     assert value is not None or opened(text) == OpenedResult(text)

@@ -78,7 +78,7 @@ _FAILING = frozenset(
     }
 )
 _SUCCESS_FIELDS = ("success", "ok", "succeeded", "successful")
-_ERROR_FIELDS = ("error", "errors", "exception", "error_message", "errormessage", "error_code")
+_ERROR_FIELDS = ("error", "errors", "exception", "error_message", "errormessage", "error_code", "fault", "faultstring")
 _STATUS_FIELDS = ("status", "state", "result", "outcome", "code", "status_code", "statuscode", "type")
 _NEGATED = frozenset({"false", "no", "0"})
 _EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no"})
@@ -329,7 +329,7 @@ def _reply(told: object, given: set[str], role: CallRole, later: str) -> Iterato
             new = [leaf for leaf in new if _is_used(leaf.text, later)]
         for leaf in new[:MOST_FIELDS]:
             yield key_and_value(f"reply.field.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
-    else:
+    elif told.strip() not in ("null", "undefined"):
         for number, line in enumerate(_lines(told, later), start=1):
             yield key_and_value(f"reply.line.{number}", line, LONGEST_LINE)
 

@@ -318,3 +318,26 @@ def test_a_value_stands_with_its_name_in_any_script(label: str) -> None:
     line = one(calls(("c1", "order", {label: 9, "paczka": "small"})), result({label: 49, "left": 3}), about="order")
     name = label.replace(" ", "_")
     assert line == f"order: {name}=9; small -> {name}=49; left=3"
+
+
+@pytest.mark.parametrize(
+    ("told", "end"),
+    [
+        ("{'ok': False, 'error': 'tier is locked', 'id': 'CU-881'}", "error=tier is locked; ok=false"),
+        (
+            "<s:Body><s:Fault><faultstring>Account is suspended</faultstring></s:Fault></s:Body>",
+            "faultstring=Account is suspended",
+        ),
+        ("<html><title>429 Too Many Requests</title><p>nginx</p></html>", '"429 Too Many Requests"; "nginx"'),
+    ],
+)
+def test_a_failure_in_another_form_is_marked(told: str, end: str) -> None:
+    assert (
+        one(calls(("c1", "update", {"id": "CU-881"})), result(told), about="update")
+        == f"update (failed): CU-881 -> {end}"
+    )
+
+
+def test_a_result_of_nothing_is_no_line_of_its_own() -> None:
+    for told in ("null", "undefined"):
+        assert one(calls(("c1", "send", {"to": "Ann"})), result(told), about="send") == "send: to=Ann"
