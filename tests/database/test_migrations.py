@@ -1,6 +1,7 @@
 """Migrations: one history, the same schema on both engines, safe when several processes begin at once."""
 
 import asyncio
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -58,7 +59,7 @@ class TestParity:
             f"WHERE table_schema = current_schema() AND table_name NOT IN {FULL_TEXT}",
         )
         assert {(t, c, k.upper().split("(")[0], bool(n)) for t, c, k, n in ours} == {
-            (t, c, k.upper().replace("CHARACTER VARYING", "VARCHAR").replace("ARRAY", "BLOB"), n)
+            (t, c, re.sub("ARRAY|BYTEA", "BLOB", k.upper().replace("CHARACTER VARYING", "VARCHAR")), n)
             for t, c, k, n in theirs
         }
         assert {table for table, *_ in ours} == {

@@ -87,7 +87,7 @@ async def test_doctor_shows_the_placement(store: SqlStore) -> None:
     assert await shown() == "one server; Citus is there: reactor-memory migrate --distribute"
     await distribute(store.database)
     assert await shown() == (
-        f"tables: 21 by group_id in {PARTITIONS} shards; 2 by user_id in {PARTITIONS} shards; "
+        f"tables: 22 by group_id in {PARTITIONS} shards; 2 by user_id in {PARTITIONS} shards; "
         f"1 by principal_id in {PARTITIONS} shards; 4 copied to every node"
     )
 

@@ -10,7 +10,13 @@ _COLUMNS = f"""
 SELECT table_name, column_name, udt_name FROM information_schema.columns
 WHERE table_schema = 'public' AND table_name <> '{REVISION_TABLE}' ORDER BY table_name, ordinal_position
 """
-_VALUES = {"text": "'{user}'", "int8": "{number}", "tsvector": "'{user}'", "_float4": "'{{{number}}}'"}
+_VALUES = {
+    "text": "'{user}'",
+    "bytea": "'{user}'",
+    "int8": "{number}",
+    "tsvector": "'{user}'",
+    "_float4": "'{{{number}}}'",
+}
 """Everything that is a text, the group of the row included, is the name of the user; every number is theirs, too."""
 
 
