@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from reactor_memory.text.caches import memo
 from reactor_memory.text.languages import function_words, language_of, of_script
+from reactor_memory.text.scripts import HAN, HANGUL, KANA, SOUTHEAST
 from reactor_memory.text.stems import script_of, stems, unaccented, without_particle
 
 ANALYZER_VERSION = 2
@@ -90,11 +91,9 @@ _JOINER = re.compile("(?<=[\u0600-\u08ff])[\u200c\u200d]")
 _POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u08ca-\u08e1\u08e3-\u08ff]")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _TAIL = re.compile(r"[a-z]+(\d{3,})")
-_HAN = "\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9fe\uaa60-\uaa7f"
 _RUN = re.compile(
-    f"(?P<han>[{_HAN}]+)|(?P<kana>[\u3041-\u309f][\u3041-\u309f\u30fc]*|[\u30a0-\u30ff]+)|(?P<unspaced>[{_UNSPACED}]+)"
-    f"|(?P<hangul>[\u1100-\u11ff\uac00-\ud7a3]+)|(?P<word>[^{_HAN}\u3041-\u30ff{_UNSPACED}\u1100-\u11ff\uac00-\ud7a3]+)"
+    f"(?P<han>[{HAN}]+)|(?P<kana>[\u3041-\u309f][\u3041-\u309f\u30fc]*|[\u30a0-\u30ff]+)|(?P<unspaced>[{SOUTHEAST}]+)"
+    f"|(?P<hangul>[{HANGUL}]+)|(?P<word>[^{HAN}{KANA}{SOUTHEAST}{HANGUL}]+)"
 )
 _HIRAGANA = {place: place - 0x60 for place in range(0x30A1, 0x30F7)}
 

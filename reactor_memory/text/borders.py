@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from reactor_memory.text.scripts import HANGUL, UNSPACED
+
 MAX_CLUSTER = 64
 """A longer run of marks may be cut: it is no character of any language."""
 
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\ua9e0-\ua9fe\uaa60-\uaa7f\uf900-\ufaff"
-    "\uff66-\uff9f\U00020000-\U0003ffff]"
-)
-_HANGUL = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_HANGUL = re.compile(f"[{HANGUL}]")
 _EXTENDS = re.compile(
     "[\u200c\u200d\u0e33\u0eb3\uff9e\uff9f\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]"
 )

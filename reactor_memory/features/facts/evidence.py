@@ -18,6 +18,7 @@ from reactor_memory.features.facts.key_spelling import spelled
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Act, Category, Fact
 from reactor_memory.text.opened_results import opened
+from reactor_memory.text.scripts import HANGUL, UNSPACED
 from reactor_memory.text.spans import arguments_of, leaves, sentences
 
 MAX_VALUE_CHARACTERS = 256
@@ -29,9 +30,8 @@ ROOM_FOR_KIND = 18
 MAX_FACTS = 1000
 """Facts taken from one extraction; what a summarizer lists beyond is dropped."""
 
-# Scripts that put no space between words: a border inside them cannot be told from the characters.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_WORD = rf"[^\W{_UNSPACED}]"
+# A border inside a script without spaces, or before a particle of Korean, cannot be told from the characters.
+_WORD = rf"[^\W{UNSPACED}{HANGUL}]"
 _IS_WORD = re.compile(_WORD)
 _BAD_KEY = re.compile(r"[^a-z0-9.]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -14,6 +14,7 @@ from reactor_memory.models import Value
 from reactor_memory.text.analyzer import normal_form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.relative_dates import relative_times
+from reactor_memory.text.scripts import HANGUL, UNSPACED
 
 MOST_WORDS = 6
 """A longer statement says something beside taking back, or being polite."""
@@ -27,11 +28,11 @@ ENDING = 3
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،।…–—]+")
 _SENTENCE = re.compile(r"([^.!?。！？؟]{1,60}[.!?。！？؟]{0,3})\s*(.{0,400})$", re.DOTALL)
 _PAUSE = re.compile(r"[,.;:!?،。，、！？؟…–—-]+\s*")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _LEAD_IN = re.compile(r"[^,.!?:，。！？：]{1,24}[,:，：]\s*")
 """What may stand before what is said: "By the way, ..."."""
 
-_JOINED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_JOINED = re.compile(f"[{UNSPACED}{HANGUL}]")
 """Scripts in which words are joined with others, or with endings."""
 
 _QUOTED = re.compile(

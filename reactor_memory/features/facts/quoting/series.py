@@ -10,6 +10,7 @@ from itertools import chain
 from reactor_memory.features.facts.quoting.log_records import Said
 from reactor_memory.text.analyzer import TOKEN
 from reactor_memory.text.caches import memo
+from reactor_memory.text.scripts import UNSPACED
 
 SERIES, LONGEST_FORM = 4, 40
 """So many statements that differ in one of so many words or more, and of no more than that, are told as one."""
@@ -17,7 +18,7 @@ SERIES, LONGEST_FORM = 4, 40
 LONGEST_WORD, LONGEST_JOINED, LEAST_LEFT = 6, 24, 3
 """The same in scripts without spaces: characters of the word, of the text, and of what is the same in all."""
 
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _PARTICLED = re.compile("[\uac00-\ud7af]")
 
 

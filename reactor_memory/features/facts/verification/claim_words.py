@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 from reactor_memory.text.analyzer import normal_form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.languages import function_words, language_of, languages
+from reactor_memory.text.scripts import UNSPACED
 from reactor_memory.text.stems import script_of, stems, without_particle
 
 Kind: TypeAlias = Literal[
@@ -44,12 +45,9 @@ LEAST_WORDS = 5
 MOST_DOUBTED = 8
 """Of so few words the language may be taken for a related one."""
 
-_APART = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-"""Scripts that write no spaces."""
-
 _TOKEN = re.compile(
-    rf"(?P<number>\d+(?:[.,:/-]\d+)*)|(?P<run>[{_APART}]+)|(?P<word>[^\s\W\d_{_APART}]"
-    rf"[^\s.,;:!?()\[\]{{}}<>\"“”„«»…|/=+*#@%&—–،؛؟।。、！？「」{_APART}]*)|(?P<sign>[%€$£¥₹₽₺₩°+−±~<>=@]|(?<!\w)-(?=\d|$))"
+    rf"(?P<number>\d+(?:[.,:/-]\d+)*)|(?P<run>[{UNSPACED}]+)|(?P<word>[^\s\W\d_{UNSPACED}]"
+    rf"[^\s.,;:!?()\[\]{{}}<>\"“”„«»…|/=+*#@%&—–،؛؟।。、！？「」{UNSPACED}]*)|(?P<sign>[%€$£¥₹₽₺₩°+−±~<>=@]|(?<!\w)-(?=\d|$))"
 )
 _LETTER = re.compile(r"[^\W\d_]")
 _PACKED_SCRIPTS = frozenset({"latin", "cyrillic", "arabic", "devanagari"})
