@@ -26,7 +26,7 @@ is no summary because making one failed. `empty`: the summary says nothing. `his
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Budgets in tokens, ascending, and the share of each; between them it runs evenly over the logarithm of the budget."""
 
-MEMORY_CURVE: Curve = ((1_000, 0.7), (2_000, 0.5), (4_000, 0.4))
+MEMORY_CURVE: Curve = ((600, 0.7), (1_000, 0.8), (1_500, 0.65), (2_000, 0.6), (4_000, 0.45))
 """Measured without a question: see `docs/decisions.md`."""
 
 
