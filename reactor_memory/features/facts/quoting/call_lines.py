@@ -233,10 +233,10 @@ def _part(call: Linked[Made], fact: Fact) -> Part:
     changed = next((change.before for change in call.changes if change.fact == fact), None)
     tried = [f"{_quoted(other.value)}{made.mark}{_other_outcome(made, call.record)}" for made in call.tried
              for other in made.given if other.key == fact.key and other.value != fact.value]  # fmt: skip
-    if tried:
-        value = THEN.join([*dict.fromkeys(tried), value])
-    if changed is not None:
-        value = f"{_quoted(changed.value)} → {value}"
+    before = "" if changed is None else _quoted(changed.value)
+    value = THEN.join([*(each for each in dict.fromkeys(tried) if each != before), value])
+    if before:
+        value = f"{before} → {value}"
     return _named(Part(label_of(fact), value), call.names.get(fact))
 
 

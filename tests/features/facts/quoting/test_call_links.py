@@ -499,3 +499,19 @@ def test_a_long_line_keeps_how_often_it_failed_before() -> None:
         about="shell",
     )
     assert line.endswith("(after 1 failure)")
+
+
+@pytest.mark.parametrize("key", ["date", "kg", "room", "heure", "人数"])
+def test_a_first_try_that_is_the_value_before_stands_once(key: str) -> None:
+    told = lines(
+        *(
+            message
+            for number, value in enumerate(("2026-04-15", "2026-04-02"))
+            for message in (
+                calls((f"c{number}", "set_delivery", {"shipment": "KF533454", key: value})),
+                result({"shipment": "KF533454", key: value, "confirmed": True}, f"c{number}"),
+            )
+        )
+    )
+    (line,) = [line for line in told if "KF533454" in line]
+    assert line.count("2026-04-15") == line.count("2026-04-02") == 1
