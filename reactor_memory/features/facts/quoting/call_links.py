@@ -8,6 +8,7 @@ from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from reactor_memory.features.facts.labels import shape_of
 from reactor_memory.features.facts.quoting.linked_records import Change, Linked
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, letters_of, without_signs
 from reactor_memory.features.facts.quoting.record_keys import whole_key
@@ -41,6 +42,7 @@ OFTEN = 3
 """What is said so often says nothing of a call."""
 
 NAMING = frozenset({"name", "title", "label"})
+_NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 MOST_BEARERS = 20
 
 
@@ -139,6 +141,7 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
     owns things, and is none.
     """
     makers: dict[str, Made] = {}
+    named: defaultdict[tuple[str, str, str], list[Made]] = defaultdict(list)
     found: defaultdict[int, list[Made]] = defaultdict(list)
     for each in made:
         if each.role != "act":
@@ -146,12 +149,40 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
         told = [place[0] for fact in each.lines for place in REFERENCE.finditer(fact.value)]
         first = [place[0] for fact in each.lines[:1] for place in REFERENCE.finditer(fact.value)]
         maker = next((makers[thing] for thing in (*_things(each), *first) if thing in makers), None)
+        maker = maker or _made_by_name(each, named)
         if maker is not None:
             found[id(maker)].append(each)
         elif not each.failed:
             makers.update({fact.value: each for fact in each.fields if _names_thing(fact)})
             makers.update({thing: each for thing in told if thing not in makers})
+            for name in _names_of(each):
+                named[name].append(each)
     return {maker: others for maker, others in found.items() if len(others) <= MOST_AFTER}
+
+
+def _made_by_name(each: Made, named: Mapping[tuple[str, str, str], Sequence[Made]]) -> Made | None:
+    """The only call of another tool that made the thing which a call names alike, and gives another value of."""
+    now = _values(each)
+    known = {id(made): made for name in _names_of(each) for made in named.get(name, ())}
+    changed = [made for made in known.values() if made.tool != each.tool and _gives_others(now, _values(made))]
+    return changed[0] if len(known) == len(changed) == 1 else None
+
+
+def _gives_others(now: Mapping[str, str], then: Mapping[str, str]) -> bool:
+    return now.keys() < then.keys() and any(now[label] != then[label] for label in now)
+
+
+def _names_of(each: Made) -> Iterator[tuple[str, str, str]]:
+    """Each name that a call was given, with what it names and with the thing in the name of its tool."""
+    thing = "".join(word.lower() for word in _NAME_WORDS.findall(each.tool)[1:])
+    if thing:
+        values = _values(each).items()
+        yield from ((thing, label, value) for label, value in values if shape_of(value) == "text")
+
+
+def _values(each: Made) -> dict[str, str]:
+    """What a call was given, by its labels."""
+    return {label_of(fact).removeprefix("new_"): fact.value for fact in each.given}
 
 
 def _same(each: Made) -> tuple[str, ...]:

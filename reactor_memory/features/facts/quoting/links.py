@@ -380,24 +380,34 @@ def _have_words_in_common(text: str, other: str) -> bool:
 def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:
     """Rules and conditions with a number, with what the same speaker says later of the same matter with another one."""
     numbered = [each for each in said if each.is_users and each.stance == "own" and _measures(each.fact.value)]
+    matters = _matters([each for each in numbered if is_at_stake(each)])
     found: dict[int, tuple[Said, ...]] = {}
     taken: set[int] = set()
     for place, each in enumerate(numbered):
-        if is_at_stake(each) and id(each) not in taken:
-            later = tuple(other for other in numbered[place + 1 :] if _is_new_limit(each, other))
+        if id(each) in matters and id(each) not in taken:
+            matter = matters[id(each)]
+            later = tuple(other for other in numbered[place + 1 :] if _is_new_limit(each, other, matter))
             taken.update(map(id, later))
             if later:
                 found[id(each)] = later
     return found
 
 
-def _is_new_limit(each: Said, other: Said) -> bool:
+def _is_new_limit(each: Said, other: Said, matter: frozenset[str]) -> bool:
     if other.name != each.name or not _gives_another_number(each.fact.value, other.fact.value):
         return False
     words, _ = _words_and_numbers(each.fact.value)
     shared = words & _words_and_numbers(other.fact.value)[0]
     units = frozenset(term for unit in _measures(each.fact.value) for term in weighed_terms(unit))
-    return len(shared - units) >= 2
+    return len(shared - units) >= 2 and not shared.isdisjoint(matter)
+
+
+def _matters(rules: Sequence[Said]) -> Mapping[int, frozenset[str]]:
+    """For each rule the words that the fewest of them have: several of one person are worded alike."""
+    words = {id(each): _words_and_numbers(each.fact.value)[0] for each in rules}
+    times = Counter(word for of_rule in words.values() for word in of_rule)
+    least = {rule: min((times[word] for word in of_rule), default=0) for rule, of_rule in words.items()}
+    return {rule: frozenset(word for word in words[rule] if times[word] == least[rule]) for rule in words}
 
 
 def _is_bare(each: Said, before: Said | None, *, tells_more: bool) -> bool:

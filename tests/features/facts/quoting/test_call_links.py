@@ -29,6 +29,61 @@ def test_what_failed_and_then_worked_is_one_line(failure: object) -> None:
     assert line.endswith("state=paid (after 2 failures)")
 
 
+BOOKED = {"pet": "Jade Badger", "day": "2026-07-17", "start_time": "13:00", "cut": "lion cut"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "behind"),
+    [
+        ("RescheduleGrooming", {"pet": "Jade Badger", "start_time": "15:30"}, " then RescheduleGrooming: start=15:30"),
+        ("move_grooming", {"pet": "Jade Badger", "new_day": "2026-07-20"}, " then move_grooming: new=2026-07-20"),
+        ("changeGrooming", {"pet": "Jade Badger", "cut": "puppy cut"}, " then changeGrooming: cut=puppy cut"),
+    ],
+)
+def test_a_change_of_what_is_named_stands_behind_it(tool: str, given: dict[str, object], behind: str) -> None:
+    told = lines(
+        calls(("c1", "BookGrooming", BOOKED)),
+        result({"success": True}),
+        calls(("c2", tool, given)),
+        result({"success": True}, "c2"),
+    )
+    assert told == [f"BookGrooming: pet=Jade Badger; 2026-07-17; 13:00; cut=lion cut{behind}"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("RescheduleGrooming", {"pet": "Grey Otter", "start_time": "15:30"}),
+        ("RescheduleBoarding", {"pet": "Jade Badger", "start_time": "15:30"}),
+        ("RescheduleGrooming", {"pet": "Jade Badger", "room": "12"}),
+        ("BookGrooming", {"pet": "Jade Badger", "start_time": "15:30"}),
+        ("CancelGrooming", {"pet": "Jade Badger"}),
+    ],
+    ids=["another name", "another kind of thing", "another label", "the same tool", "nothing new"],
+)
+def test_what_only_looks_like_a_change_has_its_own_line(tool: str, given: dict[str, object]) -> None:
+    told = lines(
+        calls(("c1", "BookGrooming", BOOKED)),
+        result({"success": True}),
+        calls(("c2", tool, given)),
+        result({"success": True}, "c2"),
+    )
+    assert not any(f"then {tool}" in line for line in told)
+    assert len(told) == 2
+
+
+def test_of_two_things_of_one_name_none_is_changed() -> None:
+    told = lines(
+        calls(("c1", "BookGrooming", BOOKED)),
+        result({"success": True}),
+        calls(("c2", "BookGrooming", {**BOOKED, "day": "2026-09-01", "cut": "puppy cut"})),
+        result({"success": True}, "c2"),
+        calls(("c3", "RescheduleGrooming", {"pet": "Jade Badger", "start_time": "15:30"})),
+        result({"success": True}, "c3"),
+    )
+    assert not any("then Reschedule" in line for line in told)
+
+
 def test_what_failed_with_other_arguments_still_stands() -> None:
     told = lines(
         calls(("c1", "refund", {"shipment": "KF617129", "amount": 90})),

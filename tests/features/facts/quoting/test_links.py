@@ -258,6 +258,43 @@ def test_a_rule_stands_with_its_new_limit(rule: str, later: str) -> None:
     assert one(user(rule), *between, user(later), about=rule) == f'"{rule}" then "{later}"'
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "changed"),
+    [
+        (
+            "Never spend more than 425 dollars on hotel rooms.",
+            "Never spend more than 550 dollars on stock photos.",
+            "From now on you may spend up to 825 dollars on stock photos.",
+        ),
+        (
+            "Never keep cold samples longer than 3 days.",
+            "Never keep blood plates longer than 9 days.",
+            "The lab allows blood plates to stay for 12 days now.",
+        ),
+        (
+            "Niemals mehr als 40 Euro für frische Blumen ausgeben.",
+            "Niemals mehr als 90 Euro für bunte Kerzen ausgeben.",
+            "Für bunte Kerzen dürfen es jetzt 120 Euro sein.",
+        ),
+        (
+            "Ne dépensez jamais plus de 30 euros en fleurs fraîches.",
+            "Ne dépensez jamais plus de 70 euros en bougies dorées.",
+            "Désormais 95 euros pour les bougies dorées, ça va.",
+        ),
+        (
+            "Никогда не тратьте больше 40 евро на полевые цветы.",
+            "Никогда не тратьте больше 90 евро на восковые свечи.",
+            "Теперь на восковые свечи можно 120 евро.",
+        ),
+    ],
+)
+def test_rules_that_are_worded_alike_keep_their_own_limits(first: str, second: str, changed: str) -> None:
+    between = [user("We sat by the river."), says("How nice that you found the time for it.")] * 4
+    told = lines(user(first), *between, user(second), *between, user(changed))
+    assert f'"{first}"' in told
+    assert f'"{second}" then "{changed}"' in told
+
+
 def test_a_limit_of_something_else_stands_apart() -> None:
     told = lines(
         user("Never spend more than 900 dollars on train upgrades."),
