@@ -86,7 +86,10 @@ def _turn_rows(least: Mapping[tuple[str, str], float]) -> Iterator[Row]:
     yield from row("load 20", "bare", 0.4, "ratio")
     yield from row("load 20", "closure", 1.0, "ratio")
     yield from row("load 20", "SQLiteSession", 2.5, "times")
+    yield from row("load 20", "bare", 0.1, "ratio", turn_costs.HOT)
+    yield from row("load 20", "SQLiteSession", 10.0, "times", turn_costs.HOT)
     yield from row("load in 4,000", "closure", 1.3, "ratio")
+    yield from row("load in 4,000", "closure", 1.3, "ratio", turn_costs.HOT)
     for (part, name), cost in least.items():
         if part == "a turn's load" and f", {SHORT} messages" not in name:
             yield Row(f"{part}: {name}", cost / 1e3, "ms", aim=3.0, of="ours")
@@ -95,6 +98,7 @@ def _turn_rows(least: Mapping[tuple[str, str], float]) -> Iterator[Row]:
     yield from row("append", "SQLiteSession", 1.0, "times")
     yield from row("append", "closure", 1.4, "ratio", "ours, with a key")
     yield from row("32 sessions", "closure", 0.85, "times")
+    yield from row("32 sessions", "closure", 0.85, "times", turn_costs.HOT)
     yield from row("32 sessions", "SQLiteSession", 3.5, "times")
 
 

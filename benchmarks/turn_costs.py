@@ -45,6 +45,9 @@ SHORT = 100
 RULINGS = (0, 1, 8, 200)
 """Later system messages among the 400 messages of a session: the newest stands, the others are superseded."""
 
+HOT, HOT_BYTES = "ours, kept in memory", 64_000_000
+"""With heads of sessions in memory (``store.hot_bytes``)."""
+
 CROWD_CALLS = 6
 """Turns of each session in a block of 32 sessions."""
 
@@ -68,8 +71,8 @@ class Work(NamedTuple):
 # The sessions
 
 
-def settings(file: Path, *, inline: str = "auto", **sections: Any) -> Settings:
-    return Settings(store={"url": f"sqlite:///{file}", "inline_loads": inline}, **sections)
+def settings(file: Path, *, inline: str = "auto", hot_bytes: int = 0, **sections: Any) -> Settings:
+    return Settings(store={"url": f"sqlite:///{file}", "inline_loads": inline, "hot_bytes": hot_bytes}, **sections)
 
 
 async def fill(file: Path, messages: int) -> None:
@@ -132,6 +135,7 @@ async def loads(file: Path) -> AsyncGenerator[list[Work]]:
     async with (
         open_memory(settings(file, **NEWEST)) as ours,
         open_memory(settings(file, inline="never", **NEWEST)) as threaded,
+        open_memory(settings(file, hot_bytes=HOT_BYTES, **NEWEST)) as hot,
         aiosqlite.connect(file, isolation_level=None) as bare,
     ):
         key = (PLAIN, PLAIN)
@@ -148,6 +152,7 @@ async def loads(file: Path) -> AsyncGenerator[list[Work]]:
         yield [
             Work("load 20", "ours", load(ours), 60),
             Work("load 20", "ours, on the thread", load(threaded), 60),
+            Work("load 20", HOT, load(hot), 60),
             Work("load 20", "bare", three_ways, 60),
             Work("load 20", "closure", lambda: reference_sqlite.run(bare, reference_sqlite.last, PLAIN, 20), 60),
         ]
@@ -164,10 +169,12 @@ async def instructed_loads(file: Path) -> AsyncGenerator[list[Work]]:
 async def memory_loads(file: Path) -> AsyncGenerator[list[Work]]:
     async with (
         open_memory(settings(file, background={"enabled": False})) as memory,
+        open_memory(settings(file, hot_bytes=HOT_BYTES, background={"enabled": False})) as hot,
         aiosqlite.connect(file, isolation_level=None) as bare,
     ):
         yield [
             Work("load in 4,000", "ours", partial(memory.load_history, REMEMBERED, user_id=USER, budget=BUDGET), 20),
+            Work("load in 4,000", HOT, partial(hot.load_history, REMEMBERED, user_id=USER, budget=BUDGET), 20),
             Work(
                 "load in 4,000",
                 "closure",
@@ -222,6 +229,7 @@ async def crowds(file: Path) -> AsyncGenerator[list[Work]]:
     """32 sessions at once, each a load of 20 and an append, again and again. The bare driver commits together, too."""
     async with (
         open_memory(settings(file, **NEWEST)) as memory,
+        open_memory(settings(file, hot_bytes=HOT_BYTES, **NEWEST)) as hot,
         aiosqlite.connect(file, isolation_level=None, timeout=60) as writer,
         aiosqlite.connect(file, isolation_level=None) as reading,
     ):
@@ -229,7 +237,7 @@ async def crowds(file: Path) -> AsyncGenerator[list[Work]]:
         made = made_turns(file)
         commits = Commits(lambda rows: reference_sqlite.run(writer, reference_sqlite.insert, rows))
 
-        async def ours(number: int) -> None:
+        async def ours(memory: Memory, number: int) -> None:
             for _ in range(CROWD_CALLS):
                 await memory.load_history(f"crowd-{number}", user_id=USER)
                 await memory.save_history(f"crowd-{number}", TURN, user_id=USER)
@@ -243,7 +251,8 @@ async def crowds(file: Path) -> AsyncGenerator[list[Work]]:
             return lambda: asyncio.gather(*map(turn, range(CROWD)))
 
         yield [
-            Work("32 sessions", "ours", all_of(ours), 1, CROWD * CROWD_CALLS),
+            Work("32 sessions", "ours", all_of(partial(ours, memory)), 1, CROWD * CROWD_CALLS),
+            Work("32 sessions", HOT, all_of(partial(ours, hot)), 1, CROWD * CROWD_CALLS),
             Work("32 sessions", "closure", all_of(bare), 1, CROWD * CROWD_CALLS),
         ]
 

@@ -18,7 +18,7 @@ CREATE TABLE conversations (
     updated_at BIGINT NOT NULL, 
     deleted_at BIGINT, 
     purged_at BIGINT, 
-    erase_epoch BIGINT DEFAULT '0' NOT NULL, 
+    changes BIGINT DEFAULT '0' NOT NULL, 
     stored_bytes BIGINT DEFAULT '0' NOT NULL, 
     vectorized_at BIGINT, 
     last_budget BIGINT, 
@@ -406,6 +406,28 @@ CREATE TABLE agent_settings (
     kept_at BIGINT NOT NULL, 
     CONSTRAINT agent_settings_pkey PRIMARY KEY (id)
 );
+
+CREATE TRIGGER messages_update_counted AFTER UPDATE ON messages BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER messages_delete_counted AFTER DELETE ON messages BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER entries_insert_counted AFTER INSERT ON entries BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = NEW.group_id AND conversation_id = NEW.group_id; END;
+
+CREATE TRIGGER entries_update_counted AFTER UPDATE ON entries BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER entries_delete_counted AFTER DELETE ON entries BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER conversation_summaries_insert_counted AFTER INSERT ON conversation_summaries BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = NEW.group_id AND conversation_id = NEW.group_id; END;
+
+CREATE TRIGGER conversation_summaries_update_counted AFTER UPDATE ON conversation_summaries BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER conversation_summaries_delete_counted AFTER DELETE ON conversation_summaries BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER context_layouts_insert_counted AFTER INSERT ON context_layouts BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = NEW.group_id AND conversation_id = NEW.group_id; END;
+
+CREATE TRIGGER context_layouts_update_counted AFTER UPDATE ON context_layouts BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
+
+CREATE TRIGGER context_layouts_delete_counted AFTER DELETE ON context_layouts BEGIN UPDATE conversations SET changes = changes + 1 WHERE group_id = OLD.group_id AND conversation_id = OLD.group_id; END;
 
 INSERT INTO reactor_memory_revision VALUES ('0001');
 

@@ -50,11 +50,13 @@ def upgrade() -> None:
         _pgvector()
         _no_samples()
         _fences()
+    else:
+        _counted_changes()
 
 
 def _conversations() -> None:
     """`stored_bytes`: of the content that the conversation holds itself, for quotas. `last_budget`: of the last load,
-    in tokens; 0: it gave none.
+    in tokens; 0: it gave none. `changes`, of a root: `_counted_changes`.
     """
     op.create_table(
         "conversations",
@@ -72,7 +74,7 @@ def _conversations() -> None:
         _number("updated_at"),
         _number("deleted_at", nullable=True),
         _number("purged_at", nullable=True),
-        _number("erase_epoch", default=0),
+        _number("changes", default=0),
         _number("stored_bytes", default=0),
         _number("vectorized_at", nullable=True),
         _number("last_budget", nullable=True),
@@ -136,6 +138,29 @@ def _messages() -> None:
         "group_id, conversation_id, seq, archived_until, state, archived_by",
         "archived_until IS NOT NULL",
     )
+
+
+READ_BY_LOADS = {
+    "messages": ("UPDATE", "DELETE"),
+    "entries": ("INSERT", "UPDATE", "DELETE"),
+    "conversation_summaries": ("INSERT", "UPDATE", "DELETE"),
+    "context_layouts": ("INSERT", "UPDATE", "DELETE"),
+}
+"""What a load reads beside the row of its session, and which changes that row does not show: an append moves its
+`last_seq`.
+"""
+
+
+def _counted_changes() -> None:
+    """On SQLite the row of a root counts what changed in its group, whoever changed it and by which statement: what was
+    read before is as it was while neither this number nor the row of the session is another.
+    """
+    for table, kinds in READ_BY_LOADS.items():
+        for kind in kinds:
+            row = "NEW" if kind == "INSERT" else "OLD"
+            counted = f"group_id = {row}.group_id AND conversation_id = {row}.group_id"
+            change = f"UPDATE conversations SET changes = changes + 1 WHERE {counted}"  # noqa: S608 (names of our own)
+            op.execute(f"CREATE TRIGGER {table}_{kind.lower()}_counted AFTER {kind} ON {table} BEGIN {change}; END")
 
 
 def _context_layouts() -> None:

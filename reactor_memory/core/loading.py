@@ -19,7 +19,7 @@ from reactor_memory.core.context.draft import ContextLimits, Draft
 from reactor_memory.core.context.message_counter import MessageCounter, characters_of, in_thread_if_long
 from reactor_memory.core.context.standing import interrupted, readable_by, with_damage, with_standing
 from reactor_memory.core.context.strategy import Strategy
-from reactor_memory.core.load_requests import LoadRequest
+from reactor_memory.core.load_requests import LoadArguments, LoadRequest
 from reactor_memory.core.planning import LoadingOptions, Planner, tell_damage
 from reactor_memory.core.sources import Asked, Brought, GuardedSource, Source, Views
 from reactor_memory.database.driver_errors import DAMAGE
@@ -30,6 +30,7 @@ from reactor_memory.models.tool_roles import without_hints
 
 if TYPE_CHECKING:
     from reactor_memory.core.context.running_context import RunningContext, ToldTurn
+    from reactor_memory.core.log.hot_heads import HotHeads
     from reactor_memory.core.ports import BackgroundWork, ContextSource, MessageStore, SummaryStore
     from reactor_memory.models.block_lines import Layout
 
@@ -42,7 +43,8 @@ LAYOUT_SECONDS = 0.25
 class Loaded(Value, frozen=True, kw_only=True):
     """A draft with its limits: what a context is made of, again and again while a turn goes on. `first` is the one that
     was made already, with the turn so far. `next_seq` is the place in the log of the message to come, `seqs` are those
-    of what is stored of the turn; `told` remembers the turn so far.
+    of what is stored of the turn; `told` remembers the turn so far. `proof`, if there is one, is that of all that the
+    draft was made of.
     """
 
     draft: Draft
@@ -54,16 +56,20 @@ class Loaded(Value, frozen=True, kw_only=True):
     seqs: list[int] = []
     told: list[RunningContext] = []
     first: Context | None = None
+    proof: Any = None
 
 
 class _Drafted(NamedTuple):
-    """What was read, and what may be shown of it before the question. `moves`: its window moved."""
+    """What was read, and what may be shown of it before the question. `moves`: its window moved. `is_settled`: see
+    `Planned`.
+    """
 
     rows: ContextRows
     brought: Brought
     draft: Draft
     is_cut: bool
     moves: bool
+    is_settled: bool = False
 
 
 class ContextLoader:
@@ -80,7 +86,10 @@ class ContextLoader:
         counter: MessageCounter,
         options: LoadingOptions,
         sources: Sequence[Source] = (),
+        heads: HotHeads | None = None,
     ) -> None:
+        self._heads = heads
+        self.keeps = heads is not None
         self._summaries = summaries
         self._counter = counter
         self._options = options
@@ -95,6 +104,28 @@ class ContextLoader:
             options=options,
         )
         self._told_turns: OrderedDict[Hashable, ToldTurn] = OrderedDict()
+
+    async def again(self, session_id: str, arguments: LoadArguments) -> Context | None:
+        """What `keep` kept of a load with these arguments, the user's id among them, if it would be the same now."""
+        if self._heads is None or (key := _key_of(session_id, arguments)) is None:
+            return None
+        if not self._heads.has_made(session_id, key):
+            return None
+        proof = await self._heads.proof(session_id)
+        kept = None if proof is None else self._heads.made(session_id, key, proof)
+        return None if kept is None else kept.given()
+
+    def keep(self, session_id: str, arguments: LoadArguments, loaded: Loaded, made: Context) -> Context:
+        """Keep the context of a load without a message. What this gives takes its place."""
+        if self._heads is None or loaded.proof is None or (key := _key_of(session_id, arguments)) is None:
+            return made
+        if not self._heads.is_repeated(session_id, key, loaded.proof):
+            return made
+        kept = context.kept_context.kept_of(made, loaded.draft)
+        if kept is None:
+            return made
+        self._heads.keep(session_id, key, loaded.proof, kept)
+        return kept.given()
 
     async def load(self, request: LoadRequest, *, keep_layout: bool = True) -> Loaded:
         """The draft for the turn to come. Without `keep_layout`, the next load finds everything as this one did."""
@@ -116,8 +147,10 @@ class ContextLoader:
             tools=request.tools,
             next_seq=session.last_seq + 1 if session else 1,
         )
-        if session is None or not self._is_answered(request, session, drafted):
+        if session is None:
             return loaded
+        if not self._is_answered(request, session, drafted):
+            return replace(loaded, proof=drafted.rows.proof) if drafted.is_settled and drafted.rows.proof else loaded
         answering = _Answering(self, loaded, request, drafted, current_tokens, keep_layout)
         draft = await answering.draft(drafted, self._answering)
         return replace(loaded, draft=draft, first=answering.context_made_of(draft))
@@ -130,7 +163,7 @@ class ContextLoader:
     async def drafted(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
     ) -> _Drafted:
-        rows, brought, plan = await self.planner.planned(request, limits, current_tokens)
+        rows, brought, plan, is_settled = await self.planner.planned(request, limits, current_tokens)
         if plan.layout is not None and keep_layout and request.before_seq is None:
             await self._keep(request, plan.layout)
         draft = readable_by(request.reader_id, with_standing(plan.draft, rows))
@@ -138,7 +171,7 @@ class ContextLoader:
             draft = with_damage(draft, part)
         is_cut = self.planner.is_cut(draft, limits, current_tokens)
         draft = interrupted(draft, rows.session, bool(request.current))
-        return _Drafted(rows, brought, draft, is_cut, plan.layout is not None)
+        return _Drafted(rows, brought, draft, is_cut, plan.layout is not None, is_settled)
 
     async def context(self, loaded: Loaded, current: Sequence[Message]) -> Context:
         """Like `assemble`, where a long turn holds up nobody else; the first of the turn may be there already."""
@@ -222,6 +255,18 @@ class ContextLoader:
             taken = f"takes {system} tokens and the tools {tools}; the model takes in {self._options.limits.budget}"
             raise InvalidInputError("system", f"{taken} (context.max_tokens less the reserved output)")
         return left
+
+
+_REPEATABLE = {str, int, type(None)}
+
+
+def _key_of(session_id: str, arguments: LoadArguments) -> Hashable | None:
+    """Equal for the same load; None for one that is not repeated, or that may be refused."""
+    if type(session_id) is not str or "system" in arguments or "tools" in arguments:
+        return None
+    if not {type(each) for each in arguments.values()} <= _REPEATABLE:
+        return None
+    return tuple(arguments.items())
 
 
 class _Answering:

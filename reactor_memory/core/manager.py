@@ -138,6 +138,10 @@ class ConversationManager:
         Raises `BudgetExceededError` if even the smallest context does not fit, and never waits longer than
         ``summary.lazy_timeout_seconds`` for a summary.
         """
+        repeats = self._loader.keeps and message is history is None and not traffic and self._recorded is nothing
+        if repeats and (again := await self._loader.again(session_id, arguments)) is not None:
+            self.budgets.asked(session_id, arguments.get("budget"))
+            return again
         request = load_request(session_id, message, arguments, self._options.limits)
         if traffic:
             request = with_traffic(request, traffic, self._options.limits)
@@ -148,7 +152,7 @@ class ConversationManager:
         self.budgets.asked(session_id, request.budget)
         self._batches.tools_declared(session_id, request.tools)
         if self._recorded is nothing:
-            return context
+            return self._loader.keep(session_id, arguments, loaded, context) if repeats else context
         async with self._recorded(request, context, False):
             return context
 

@@ -56,11 +56,14 @@ _LOG = tuple[Session | None, tuple[Message, ...]]
 
 
 class Planned(NamedTuple):
-    """What was read, what sources brought, and what the strategy made of both."""
+    """What was read, what sources brought, and what the strategy made of both. `is_settled`: of nothing but what was
+    read, at once, and the next load would find the same.
+    """
 
     rows: ContextRows
     brought: Brought
     plan: Plan
+    is_settled: bool = False
 
 
 class Planner:
@@ -100,7 +103,7 @@ class Planner:
             tell_damage(request.session_id, "memory", damage)
         try:
             newly_laid_out = replace(query, facts=True)
-            rows, brought, plan = await self._plan(request, limits, current_tokens, newly_laid_out)
+            rows, brought, plan, _ = await self._plan(request, limits, current_tokens, newly_laid_out)
             return Planned(replace(rows, damaged=(*rows.damaged, "layout")), brought, plan)
         except DAMAGE:
             return await self._without_memory(request, limits, current_tokens, query)
@@ -131,11 +134,14 @@ class Planner:
             rows = await self._rows(request, replace(query, facts=True))
             plan = self.decide(request, limits, rows, brought, current_tokens, None)
         if plan.missing is None and not plan.wants_older:
-            return Planned(rows, brought, plan)
+            return Planned(rows, brought, plan, self._is_settled(rows, plan))
         outcome = await self._wait(request.session_id, plan.missing) if plan.missing else None
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._rows(request, replace(query, facts=True))
         return Planned(rows, brought, self.decide(request, limits, rows, brought, current_tokens, outcome))
+
+    def _is_settled(self, rows: ContextRows, plan: Plan) -> bool:
+        return plan.layout is None and not rows.damaged and not any(stands(each, rows) for each in self._sources)
 
     async def _rows(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
         """What was read of the log, turn by turn; for a turn that is stored already, of the log before it."""

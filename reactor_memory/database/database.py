@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 from reactor_memory.database.operations import GroupedWrite, P, R, Rows, Steps, T, Values
 
 Engine: TypeAlias = Literal["sqlite", "postgresql"]
+OnLoss: TypeAlias = Callable[[Sequence[str] | None], None]
 
 
 class Database(ABC):
@@ -23,6 +24,10 @@ class Database(ABC):
     engine: ClassVar[Engine]
     is_read_only = False
     """Whether `open` found that nothing can be written: then a write raises `StoreReadOnlyError` at once."""
+    on_loss: OnLoss | None = None
+    """Told, on SQLite and before the write returns, of which groups a write of this object took or changed what a load
+    may have read; of None, where it does not say of which. From any thread.
+    """
 
     @abstractmethod
     async def open(self) -> None:

@@ -165,7 +165,11 @@ class SqliteDatabase(Database):
         connection = sqlite3.connect(
             self._address, uri=True, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256
         )
-        return SqliteSession(connection, self._statements.sqlite)
+        return SqliteSession(connection, self._statements.sqlite, self._lost)
+
+    def _lost(self, group_ids: Sequence[str] | None) -> None:
+        if self.on_loss is not None:
+            self.on_loss(group_ids)
 
     def _connect_reader(self) -> SqliteSession:
         session = self._connect()

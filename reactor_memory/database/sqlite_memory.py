@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cache
 from time import monotonic
@@ -65,7 +65,11 @@ class MemoryDatabase(Database):
             self._session = await aside(self._made)
 
     def _made(self) -> SqliteSession:
-        return SqliteSession(_copy_of_image(), self._statements.sqlite)
+        return SqliteSession(_copy_of_image(), self._statements.sqlite, self._lost)
+
+    def _lost(self, group_ids: Sequence[str] | None) -> None:
+        if self.on_loss is not None:
+            self.on_loss(group_ids)
 
     async def close(self) -> None:
         session = self._session

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 
+from reactor_memory.database.database import OnLoss
 from reactor_memory.database.driver_errors import is_busy, timed_out
 from reactor_memory.database.operations import Batch, Query, Rows, Statement, Steps, T
 from reactor_memory.database.statements import SqliteQuery
@@ -29,9 +30,14 @@ class SqliteSession:
     deadline, and a statement that runs into its deadline is interrupted.
     """
 
-    def __init__(self, connection: sqlite3.Connection, queries: Mapping[str, SqliteQuery]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, queries: Mapping[str, SqliteQuery], on_loss: OnLoss = lambda _: None
+    ) -> None:
         self.connection = connection
         self._queries = queries
+        self._on_loss = on_loss
+        self._losses: set[str | None] = set()
+        """The groups of the running transaction of which something is overwritten; None: of any."""
         self._ends = float("inf")
         connection.set_progress_handler(self._is_late, _VM_STEPS)
 
@@ -84,6 +90,8 @@ class SqliteSession:
                 self._ends = float("inf")
                 connection.execute("ROLLBACK")
             raise
+        if self._losses:
+            self._tell_losses()
         return result
 
     def run_steps(self, operation: Callable[[], Steps[T]]) -> T:
@@ -99,7 +107,10 @@ class SqliteSession:
     def execute(self, step: Query | Batch | Statement) -> Rows:
         if isinstance(step, Statement):
             return self.connection.execute(step.text).fetchall()
-        text, arguments = self._queries[step.name]
+        text, arguments, overwrites = self._queries[step.name]
+        if overwrites:
+            each_values = [step.values] if isinstance(step, Query) else step.values
+            self._losses.update([values.get("group_id") for values in each_values])
         if isinstance(step, Query):
             return self.connection.execute(text, arguments(step.values)).fetchall()
         self.connection.executemany(text, map(arguments, step.values))
@@ -107,7 +118,15 @@ class SqliteSession:
 
     def execute_alone(self, step: Query, ends: float) -> Rows:
         """One statement in a transaction of its own, or outside of any, as some need."""
-        return self.repeat(lambda: self.execute(step), ends)
+        rows = self.repeat(lambda: self.execute(step), ends)
+        self._tell_losses()
+        return rows
+
+    def _tell_losses(self) -> None:
+        """Once they are committed. What was rolled back is told with the next: that costs a load, and nothing else."""
+        losses, self._losses = self._losses, set()
+        if losses:
+            self._on_loss(None if None in losses else [each for each in losses if each is not None])
 
     def relaxed(self, work: Callable[[], T]) -> T:
         """Commits inside `work` go to the file, where no end of a process can harm them, but do not wait for the disk.

@@ -27,6 +27,12 @@ _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 _BY_GROUP = re.compile(r"^-- by group: (\w+)\[(\d)\]$", re.MULTILINE)
 _COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
 _LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
+_OVERWRITES = re.compile(
+    r"\b(?:UPDATE|DELETE FROM)\s+(?:conversations|messages|entries|conversation_summaries|context_layouts)\b"
+)
+"""What takes away or changes what a load may have read. A row that is put in the place of another is no such statement:
+it says the same of the same messages, and newer.
+"""
 
 
 class ByGroup(NamedTuple):
@@ -49,10 +55,13 @@ class PostgresQuery(NamedTuple):
 
 
 class SqliteQuery(NamedTuple):
-    """A statement with ``?`` parameters, and what takes their values out of named ones."""
+    """A statement with ``?`` parameters, and what takes their values out of named ones. `overwrites`: what a load may
+    have read.
+    """
 
     text: str
     arguments: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    overwrites: bool = False
 
 
 class Block(NamedTuple):
@@ -111,7 +120,7 @@ def to_positional(text: str) -> SqliteQuery:
         names.append(match[1])
         return "?"
 
-    return SqliteQuery(_LITERAL_OR_PARAMETER.sub(position, text), _values_of(names))
+    return SqliteQuery(_LITERAL_OR_PARAMETER.sub(position, text), _values_of(names), bool(_OVERWRITES.search(text)))
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:

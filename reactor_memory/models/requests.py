@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reactor_memory.models import LARGEST, Message, Pin, Session, Value
 
@@ -92,7 +92,8 @@ class ContextRows(Value, frozen=True, kw_only=True):
     of each name: every context shows them. `superseded`: where earlier ones of the same names stand.
     `ranges` are the live summaries of ranges, where the strategy reads them. `damaged` names what could not be read and
     is made again. `steps` tells of messages where the turn begins whose steps they are, if turns may have run at once.
-    An unknown session is None, with none of them.
+    An unknown session is None, with none of them. `proof`, of a store that keeps what loads read, is given back to
+    it with what is made of this answer.
     """
 
     session: Session | None = None
@@ -106,6 +107,7 @@ class ContextRows(Value, frozen=True, kw_only=True):
     ranges: tuple[RangeSummary, ...] = ()
     damaged: tuple[str, ...] = ()
     steps: Mapping[int, int] = {}
+    proof: Any = None
 
 
 class BackgroundRows(Value, frozen=True, kw_only=True):

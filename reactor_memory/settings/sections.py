@@ -48,6 +48,7 @@ class StoreSettings(Section):
     timeout_seconds: PositiveFloat = 10
     file_mode: FileMode = "0600"
     inline_loads: Literal["auto", "always", "never"] = "auto"
+    hot_bytes: NonNegativeInt = 0
     keep_settings: bool = True
 
     @property

@@ -122,7 +122,10 @@ class Container(containers.DeclarativeContainer):
         clock,
     )
     forget_in = providers.Callable(stores.forget_in_of, kept_elsewhere, in_database, settings)
-    message_store = providers.Singleton(stores.message_store_of, conditions, families, database, forget_in, settings)
+    hot_heads = providers.Singleton(stores.hot_heads_of, in_database, database, settings)
+    message_store = providers.Singleton(
+        stores.message_store_of, conditions, families, database, forget_in, hot_heads, settings
+    )
     context_source = providers.Singleton(
         stores.context_source_of,
         message_store,
@@ -284,6 +287,7 @@ class Container(containers.DeclarativeContainer):
         counter=message_counter,
         options=providers.Callable(options.loading_options, settings),
         sources=sources,
+        heads=hot_heads,
     )
     timeout_seconds = settings.provided.store.timeout_seconds
     pin_writer = providers.Singleton(

@@ -26,6 +26,7 @@ from reactor_memory.wiring.selection import (
 )
 
 if TYPE_CHECKING:
+    from reactor_memory.core.log.hot_heads import HotHeads
     from reactor_memory.core.ports import (
         ContextSource,
         KeptElsewhere,
@@ -54,8 +55,22 @@ def database_of(report: ConditionReport, url: str, settings: Settings) -> Databa
     return selected(report, "database", scheme, "store.url", settings)
 
 
+def hot_heads_of(in_database: str, database: Database, settings: Settings) -> HotHeads | None:
+    """None where nothing is kept of what loads read: only SQLite counts what proves it."""
+    if not settings.store.hot_bytes or in_database != "on" or database.engine != "sqlite":
+        return None
+    from reactor_memory.core.log.hot_heads import HotHeads
+
+    return HotHeads(database, settings.store.hot_bytes)
+
+
 def message_store_of(
-    report: ConditionReport, families: Families | None, database: Database, forget_in: int | None, settings: Settings
+    report: ConditionReport,
+    families: Families | None,
+    database: Database,
+    forget_in: int | None,
+    heads: HotHeads | None,
+    settings: Settings,
 ) -> MessageStore:
     """A plug-in's store of the log for this scheme, else the log in the database."""
     if families is not None:
@@ -63,7 +78,7 @@ def message_store_of(
     scheme = scheme_of(settings.store.url)
     if scheme in report.factories["message_store"]:
         return selected(report, "message_store", scheme, "store.url", settings)
-    return SqlMessageStore(database, forget_in=forget_in)
+    return SqlMessageStore(database, forget_in=forget_in, heads=heads)
 
 
 def record_store_of(report: ConditionReport, settings: Settings) -> RecordStore | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reactor_memory.lazy_names import modules_of
 
 if TYPE_CHECKING:
+    from reactor_memory.core.context import kept_context as kept_context
     from reactor_memory.core.context import own_history as own_history
     from reactor_memory.core.context import report_entries as report_entries
     from reactor_memory.core.context import running_context as running_context

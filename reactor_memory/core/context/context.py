@@ -78,6 +78,11 @@ class Context(ProviderForms):
                 self._report = msgspec.structs.replace(self._report, not_shown=elsewhere)
         return self._report
 
+    @property
+    def report_as_made(self) -> ContextReport | Callable[[], ContextReport]:
+        """The report, or what makes it, if nobody has read it."""
+        return self._report
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):
             return NotImplemented

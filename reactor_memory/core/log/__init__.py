@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reactor_memory.core.log import deletion as deletion
     from reactor_memory.core.log import forks as forks
     from reactor_memory.core.log import health as health
+    from reactor_memory.core.log import hot_heads as hot_heads
     from reactor_memory.core.log import last_budgets as last_budgets
     from reactor_memory.core.log import listing as listing
     from reactor_memory.core.log import operations as operations

@@ -23,6 +23,7 @@ from reactor_memory.models.requests import (
 )
 
 if TYPE_CHECKING:
+    from reactor_memory.core.log.hot_heads import HotHeads
     from reactor_memory.core.ports import LedgerFold
     from reactor_memory.models.session_pages import SessionPage
 
@@ -31,12 +32,13 @@ class SqlMessageStore:
     """`MessageStore` over a database: what is derived from messages that go goes in the same transaction.
 
     `forget_in`: microseconds after which what is kept elsewhere of a session that was removed is taken away by whoever
-    finds that it was not (None: nothing is kept elsewhere).
+    finds that it was not (None: nothing is kept elsewhere). `heads` keep what loads read.
     """
 
-    def __init__(self, database: Database, *, forget_in: int | None = None) -> None:
+    def __init__(self, database: Database, *, forget_in: int | None = None, heads: HotHeads | None = None) -> None:
         self._database = database
         self._forget_in = forget_in
+        self._heads = heads
 
     async def open(self) -> None:
         await self._database.open()
@@ -45,7 +47,10 @@ class SqlMessageStore:
         await self._database.close()
 
     async def append(self, request: AppendRequest) -> Appended:
-        return await self._database.write_grouped(APPENDS, request)
+        appended = await self._database.write_grouped(APPENDS, request)
+        if self._heads is not None:
+            self._heads.appended(request, appended)
+        return appended
 
     async def get_session(self, session_id: str, user_id: str | None) -> Session | None:
         return await self._database.read(log.operations.find, session_id, user_id)
@@ -65,7 +70,9 @@ class SqlMessageStore:
         )
 
     async def read_context(self, query: ContextQuery) -> ContextRows:
-        if self._database.engine == "postgresql":
+        if self._heads is not None:
+            rows = await self._heads.read_context(query)
+        elif self._database.engine == "postgresql":
             rows = await log.postgres_contexts.read_context(self._database, query)
         else:
             rows = await self._database.read(log.operations.read_context, query)

@@ -52,7 +52,9 @@ _FIRST_CHUNK = 64
 
 
 SESSION_COLUMNS = 11
-"""Of a row of `session_with_pins`; then come those of a pin, and the role of the first message of the group."""
+"""Of a row of `session_with_pins`; then come those of a pin, the role of the first message of the group, whether it has
+later system messages, and its number of changes.
+"""
 
 SHOWN_ANYWAY = -1
 """Summaries that end behind this hide none of the messages."""
@@ -109,8 +111,8 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
         return None, (), "", False
     first = rows[0]
     session = check_access(session_from(first[:SESSION_COLUMNS]), user_id)
-    pins = [pin_from(row[SESSION_COLUMNS:-2]) for row in rows if row[SESSION_COLUMNS] is not None]
-    return session, tuple(pins), first[-2], bool(first[-1])
+    pins = [pin_from(row[SESSION_COLUMNS:-3]) for row in rows if row[SESSION_COLUMNS] is not None]
+    return session, tuple(pins), first[-3], bool(first[-2])
 
 
 # Appending
@@ -123,7 +125,7 @@ def append(request: AppendRequest) -> Steps[Appended]:
     if not advanced:
         return (yield from _not_advanced(request))
     appended = appended_until(request, int(advanced[0][0]))
-    yield Batch("insert_message", list(_placed(request, rows, appended.first_seq)))
+    yield Batch("insert_message", list(placed(request, rows, appended.first_seq)))
     if _passes_multiple(appended, request.work_every):
         yield Query("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
@@ -173,7 +175,7 @@ def batch_values(request: AppendRequest) -> dict[str, object]:
 _NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
 
 
-def _placed(request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int) -> Iterator[dict[str, object]]:
+def placed(request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int) -> Iterator[dict[str, object]]:
     key = key_of(request.session_id)
     for seq, row in enumerate(rows, start=first_seq):
         batch = batch_values(request) if seq == first_seq else _NO_BATCH

@@ -543,7 +543,9 @@ SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, 
        EXISTS (SELECT 1 FROM messages AS later
 
 -- part: session_after_standing
-               WHERE later.group_id = :group_id AND later.role = 'system' AND later.seq > 1) AS has_standing
+               WHERE later.group_id = :group_id AND later.role = 'system' AND later.seq > 1) AS has_standing,
+       (SELECT root.changes FROM conversations AS root
+        WHERE root.group_id = :group_id AND root.conversation_id = :group_id) AS changes
 FROM conversations AS own
 LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id
      AND pin.kind = 'pin' AND NOT EXISTS (
@@ -552,6 +554,16 @@ LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id 
       AND pinned.state = 'cleared')
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 ORDER BY pin.place
+
+-- name: proof
+-- What stays the same as long as nothing does that a load reads of the session (SQLite: triggers count `changes`). The
+-- columns are those of a session, and one more.
+SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_at, title,
+       forked_from_id, forked_at_seq, deleted_at,
+       (SELECT root.changes FROM conversations AS root
+        WHERE root.group_id = :group_id AND root.conversation_id = :group_id) AS changes
+FROM conversations
+WHERE group_id = :group_id AND conversation_id = :conversation_id
 
 -- name: session_with_pins
 -- One row a pin, or one row without any. A pin of what was cleared is not shown. Left to choose, SQLite would look

@@ -28,8 +28,8 @@ def run(steps: Steps[ContextRows], *session_rows: Row) -> tuple[list[str], Conte
 def test_a_load_has_no_query_for_pins() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5, trigger_message_count=20)
     for session_rows, pins in (
-        (((*SESSION, *NO_PIN, "user", 0),), 0),
-        (((*SESSION, *PIN, "user", 0), (*SESSION, *PIN, "user", 0)), 2),
+        (((*SESSION, *NO_PIN, "user", 0, 0),), 0),
+        (((*SESSION, *PIN, "user", 0, 0), (*SESSION, *PIN, "user", 0, 0)), 2),
     ):
         names, rows = run(log.read_context(query), *session_rows)
         assert names[:3] == ["session_with_pins", "layout", "summary_head"]
@@ -39,7 +39,7 @@ def test_a_load_has_no_query_for_pins() -> None:
 
 def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5)
-    names, _ = run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0))
+    names, _ = run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0, 0))
     assert names[0] == "session_with_pins"
     assert all(name.startswith("messages_newest_first") for name in names[1:])
 
