@@ -329,7 +329,7 @@ def _reply(told: object, given: set[str], role: CallRole, later: str) -> Iterato
             new = [leaf for leaf in new if _is_used(leaf.text, later)]
         for leaf in new[:MOST_FIELDS]:
             yield key_and_value(f"reply.field.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
-    elif told.strip() not in ("null", "undefined"):
+    else:
         for number, line in enumerate(_lines(told, later), start=1):
             yield key_and_value(f"reply.line.{number}", line, LONGEST_LINE)
 

@@ -336,8 +336,3 @@ def test_a_failure_in_another_form_is_marked(told: str, end: str) -> None:
         one(calls(("c1", "update", {"id": "CU-881"})), result(told), about="update")
         == f"update (failed): CU-881 -> {end}"
     )
-
-
-def test_a_result_of_nothing_is_no_line_of_its_own() -> None:
-    for told in ("null", "undefined"):
-        assert one(calls(("c1", "send", {"to": "Ann"})), result(told), about="send") == "send: to=Ann"
