@@ -8,32 +8,41 @@ from hypothesis import strategies as st
 
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.features.facts.ledger_rows import MOST_PLAIN, anchor_number, facts_from, records_of
-from reactor_memory.models.ledger import Fact
+from reactor_memory.models import Role
+from reactor_memory.models.ledger import Act, Category, Fact
 from tests.scenes.tables import each_row
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-PLACES = st.integers(0, 2**40)
-FACTS = st.builds(
-    lambda start, length, **fields: Fact(span=(start, start + length), **fields),
-    start=PLACES,
-    length=PLACES,
-    anchor=TEXTS,
-    key=TEXTS,
-    value=TEXTS,
-    category=st.sampled_from(["ENTITY", "DECISION", "GENERAL"]),
-    source_seq=st.integers(1, 2**40),
-    said_by=st.sampled_from(["user", "assistant", "tool", "agent"]),
-    act=st.sampled_from(["statement", "correction", "interrupted"]),
-    failed=st.booleans(),
-    verified=st.booleans(),
-    salience=st.integers(0, 100),
-)
+NUMBERS = st.integers(0, 2**40)
+
+
+@st.composite
+def facts(draw: st.DrawFn) -> Fact:
+    start = draw(NUMBERS)
+    categories: list[Category] = ["ENTITY", "DECISION", "GENERAL"]
+    roles: list[Role] = ["user", "assistant", "tool", "agent"]
+    acts: list[Act] = ["statement", "correction", "interrupted"]
+    return Fact(
+        anchor=draw(TEXTS),
+        key=draw(TEXTS),
+        value=draw(TEXTS),
+        category=draw(st.sampled_from(categories)),
+        source_seq=1 + draw(NUMBERS),
+        span=(start, start + draw(NUMBERS)),
+        said_by=draw(st.sampled_from(roles)),
+        act=draw(st.sampled_from(acts)),
+        failed=draw(st.booleans()),
+        verified=draw(st.booleans()),
+        salience=draw(st.integers(0, 100)),
+    )
+
+
 LONG = [Fact(anchor=f"order #{number}", key="drink", value="Latte", source_seq=1) for number in range(30)]
 
 
-@given(st.lists(FACTS, max_size=8))
-def test_facts_are_read_as_they_were(facts: list[Fact]) -> None:
-    assert facts_from(("s", 7, records_of(facts))) == tuple(facts)
+@given(st.lists(facts(), max_size=8))
+def test_facts_are_read_as_they_were(stated: list[Fact]) -> None:
+    assert facts_from(("s", 7, records_of(stated))) == tuple(stated)
 
 
 def test_many_facts_take_a_few_bytes_each() -> None:
