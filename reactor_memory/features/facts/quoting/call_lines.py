@@ -302,7 +302,8 @@ def _fitting(call: Linked[Made], lines: Sequence[Fact], given: Sequence[Part]) -
 
 def _shortly(made: Made, maker: Made, dull: frozenset[str]) -> str:
     """A later call about a thing, without what names the thing."""
-    known = {fact.value for fact in maker.facts} | {made.tool, LEFT_OUT}
+    named = (name for fact in maker.lines for name in REFERENCE.findall(fact.value))
+    known = {*(fact.value for fact in maker.facts), *named, made.tool, LEFT_OUT}
     told = [fact for fact in (*made.fields, *made.lines[:1]) if _tells(fact, made, dull)]
     given = _given(Linked(made._replace(given=tuple(fact for fact in made.given if fact.value not in known)), 1.0))
     words = frozenset[str]().union(*map(_words, known))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from reactor_memory.features.facts.quoting.call_links import linked_calls
@@ -570,3 +572,17 @@ def test_a_first_try_that_is_the_value_before_stands_once(key: str) -> None:
     )
     (line,) = [line for line in told if "KF533454" in line]
     assert line.count("2026-04-15") == line.count("2026-04-02") == 1
+
+
+@pytest.mark.parametrize("made", MAKERS)
+def test_a_later_call_does_not_repeat_the_reference_of_its_thing(made: str) -> None:
+    name = re.findall(r"[A-Z]+-?\d{3,}|[0-9a-f]{7}", made)[0]
+    line = one(
+        calls(("c1", "place_it", {"boat": "Amber Quarry", "day": "6 May"})),
+        result(made),
+        calls(("c2", "change_it", {"thing": name, "day": "9 May"})),
+        result({"status": "updated"}, "c2"),
+        about="place_it",
+    )
+    assert " then change_it: day=9 May" in line
+    assert line.count(name) == 1
