@@ -24,8 +24,9 @@ def found(fact: Fact, *messages: Message) -> tuple[list[str], list[str]]:
     return [each.value for each in verified if not each.salience], [each.value for each in verified if each.salience]
 
 
-def test_languages_are_those_of_the_reader() -> None:
-    assert judged_languages() == set(language_packs())
+def test_languages_are_some_of_the_reader() -> None:
+    """Of a language whose words of claims are not known the quotation stands."""
+    assert judged_languages() < set(language_packs())
 
 
 def test_what_is_not_covered_is_told_in_its_own_words() -> None:
