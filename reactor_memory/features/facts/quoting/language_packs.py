@@ -29,6 +29,7 @@ _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？؟،�
 _SENTENCE = re.compile(r"([^.!?。！？؟]{1,60}[.!?。！？؟]{0,3})\s*(.{0,400})$", re.DOTALL)
 _PAUSE = re.compile(r"[,.;:!?،。，、！？؟…–—-]+\s*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+_NONE = re.compile(r"(?!)")
 _LEAD_IN = re.compile(r"[^,.!?:，。！？：]{1,24}[,:，：]\s*")
 """What may stand before what is said: "By the way, ..."."""
 
@@ -129,7 +130,7 @@ def agrees(text: str) -> bool:
 def begins_to_agree(text: str) -> bool:
     """Whether the first words of a statement accept what was asked."""
     said = f"{' '.join(_WORD.findall(_folded(text[:MOST_BEGUN])))} "
-    return any(said.startswith(f"{phrase} ") for pack in language_packs().values() for phrase in pack.accepts)
+    return _starts_with(said, "accepts", joined=_NONE)
 
 
 @memo(maxsize=8192)
@@ -146,9 +147,10 @@ def _ends_with_taking_back(text: str, words: Sequence[str]) -> bool:
     """Whether words of taking back stand alone behind one or two others ("No wait, forget it"), or, in scripts without
     spaces, behind a word that corrects.
     """
-    *before, last = (_WORD.findall(clause) for clause in _PAUSE.split(_folded(text)) if _WORD.search(clause))
+    clauses = [found for clause in _PAUSE.split(_folded(text)) if (found := _WORD.findall(clause))]
     packs = language_packs().values()
-    if before and len(words) - len(last) <= 2:
+    last = clauses[-1] if len(clauses) > 1 else []
+    if last and len(words) - len(last) <= 2:
         return any(" ".join(last) in pack.takes_back for pack in packs)
     joined = (words[0].removeprefix(phrase) for pack in packs for phrase in pack.corrects if _UNSPACED.match(phrase))
     return len(words) == 1 and any(rest and rest != words[0] and _takes_back([rest]) for rest in joined)
@@ -156,24 +158,26 @@ def _ends_with_taking_back(text: str, words: Sequence[str]) -> bool:
 
 def _takes_back(words: Sequence[str]) -> bool:
     said = " ".join(words)
-    return any(
-        said.startswith(phrase) and len(said) <= len(phrase) + ENDING
-        if _UNSPACED.match(phrase)
-        else f"{said} ".startswith(f"{phrase} ")
-        for pack in language_packs().values()
-        for phrase in pack.takes_back
-    )
+    spaced, joined = _phrases_by_word("takes_back", _UNSPACED)
+    if any(said.startswith(phrase) and len(said) <= len(phrase) + ENDING for phrase in joined):
+        return True
+    return any(f"{said} ".startswith(f"{phrase} ") for phrase in spaced.get(words[0], ()))
 
 
 @memo(maxsize=8192)
 def begins_to_correct(text: str) -> bool:
     """Whether the first words of a statement correct what was asked."""
     said = f"{' '.join(_WORD.findall(_folded(text[:MOST_BEGUN])))} "
-    return len(text) <= MOST_CORRECTED and any(
-        said.startswith(phrase if _UNSPACED.match(phrase) else f"{phrase} ")
-        for pack in language_packs().values()
-        for phrase in pack.corrects
-    )
+    return len(text) <= MOST_CORRECTED and _starts_with(said, "corrects")
+
+
+def _starts_with(said: str, key: str, joined: re.Pattern[str] = _UNSPACED) -> bool:
+    """Whether words, each with a space behind it, begin with one of the phrases, or in scripts of `joined` with letters
+    of one.
+    """
+    spaced, letters = _phrases_by_word(key, joined)
+    first = said.partition(" ")[0]
+    return any(said.startswith(f"{phrase} ") for phrase in spaced.get(first, ())) or said.startswith(letters)
 
 
 def rules(text: str) -> bool:
@@ -270,15 +274,17 @@ def _said(text: str) -> str:
 
 
 @cache
-def _phrases_by_word(key: str) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+def _phrases_by_word(
+    key: str, joined: re.Pattern[str] = _JOINED
+) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
     """The phrases of all languages by their first word, and those of scripts in which words are joined."""
     phrases = sorted({phrase for pack in language_packs().values() for phrase in getattr(pack, key)})
     spaced: dict[str, tuple[str, ...]] = {}
     for phrase in phrases:
-        if not _JOINED.search(phrase):
+        if not joined.search(phrase):
             word = phrase.partition(" ")[0]
             spaced[word] = (*spaced.get(word, ()), phrase)
-    return spaced, tuple(phrase for phrase in phrases if _JOINED.search(phrase))
+    return spaced, tuple(phrase for phrase in phrases if joined.search(phrase))
 
 
 def numbers_in(text: str) -> frozenset[str]:
@@ -297,11 +303,7 @@ def corrects(text: str) -> bool:
     """Whether a short statement gives another number for what was said before it."""
     words = _WORD.findall(_folded(text))
     said = f"{' '.join(words)} "
-    return 0 < len(words) <= MOST_WORDS and any(
-        said.startswith(phrase if _UNSPACED.match(phrase) else f"{phrase} ")
-        for pack in language_packs().values()
-        for phrase in pack.corrects
-    )
+    return 0 < len(words) <= MOST_WORDS and _starts_with(said, "corrects")
 
 
 @memo(maxsize=8192)

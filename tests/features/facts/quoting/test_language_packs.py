@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reactor_memory.features.facts.quoting.language_packs import (
+    begins_to_agree,
     begins_to_correct,
     days_meant,
     is_courtesy,
@@ -179,3 +182,14 @@ def test_health_is_heard_in_more_languages(text: str) -> None:
 )
 def test_rules_are_heard_in_more_languages(text: str) -> None:
     assert rules(text)
+
+
+@given(st.text(alphabet="-—_.,!?' \"aé好\u0301\u200d", max_size=12))
+def test_no_text_is_too_odd_to_be_heard(text: str) -> None:
+    for heard in (takes_back, begins_to_correct, is_courtesy, rules, tells_health):
+        assert heard(text) in (True, False)
+
+
+def test_only_a_whole_word_accepts() -> None:
+    assert not begins_to_agree("好像不对")
+    assert begins_to_agree("好的 明天")
