@@ -37,15 +37,20 @@ MAX_IDENTIFIERS = 16
 HIDDEN_SHARE = 0.6
 """A passage that is not shown has to score so much of the best one that is."""
 
-MOVING_SHARE = 1.2
+MOVING_SHARE = 1.8
 """The same for what takes from the window, which a prompt cache holds: what comes back without need costs too much
 there (docs/decisions.md).
 """
 
-MATCHED_SHARE, MOVING_MATCHED_SHARE = 0.25, 0.4
+MATCHED_SHARE, MOVING_MATCHED_SHARE = 0.25, 0.6
 """How much of the weight of a question the best passage has to hold; and one of the best for which the window moves."""
 
 MOVING_HITS = 3
+
+ALIKE_SHARE, MOST_ALIKE = 0.8, 8
+"""Where more passages than these score so much of the best one, the question is one of many of its like, and none of
+them is its answer.
+"""
 
 _TOKEN = re.compile(r"[\w#][\w.+@/:#-]*+")
 _LENGTHS = range(3, 81)
@@ -123,6 +128,8 @@ def verdict(
 def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], weights: Mapping[str, float]) -> bool:
     """Whether the window may give way to the `hidden` passages; both are best first."""
     if not hidden or (visible and hidden[0].score < MOVING_SHARE * visible[0].score):
+        return False
+    if sum(hit.score >= ALIKE_SHARE * hidden[0].score for hit in hidden) > MOST_ALIKE:
         return False
     told = max(matched(hit.passage.terms, weights) for hit in hidden[:MOVING_HITS])
     return bool(hidden[0].similarity) or told >= MOVING_MATCHED_SHARE * sum(weights.values())

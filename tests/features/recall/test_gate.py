@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reactor_memory.features.recall.gate import (
     MAX_IDENTIFIERS,
+    MOST_ALIKE,
     Verdict,
     identifiers,
     is_worth_moving,
@@ -46,8 +47,8 @@ WEIGHTS = {"floor": 6.0, "walrus": 6.0, "kx-4471": 6.0}
 
 
 def test_the_window_gives_way_to_what_answers_better() -> None:
-    assert is_worth_moving([hit(6, "floor", "walrus")], [hit(5, "floor")], WEIGHTS)
-    assert not is_worth_moving([hit(5.9, "floor", "walrus")], [hit(5, "floor")], WEIGHTS)
+    assert is_worth_moving([hit(9, "floor", "walrus")], [hit(5, "floor")], WEIGHTS)
+    assert not is_worth_moving([hit(8.9, "floor", "walrus")], [hit(5, "floor")], WEIGHTS)
     assert is_worth_moving([hit(1, "floor", "walrus")], [], WEIGHTS)
     assert not is_worth_moving([], [hit(5, "floor")], WEIGHTS)
 
@@ -57,6 +58,13 @@ def test_the_window_gives_way_to_most_of_a_question() -> None:
     assert is_worth_moving([hit(9, "floor"), hit(8, "walrus", "floor")], [], WEIGHTS)
     alike = IndexHit(passage=Passage(seq=1, start=0, end_seq=1, end=1, tokens=1), score=9, similarity=8)
     assert is_worth_moving([alike], [], WEIGHTS)
+
+
+def test_the_window_gives_way_to_few_passages_that_stand_out() -> None:
+    many, few = ([hit(10 - n / 10, "floor", "walrus") for n in range(count)] for count in (MOST_ALIKE + 1, MOST_ALIKE))
+    assert is_worth_moving(few, [], WEIGHTS)
+    assert not is_worth_moving(many, [], WEIGHTS)
+    assert is_worth_moving([*few, hit(7, "floor", "walrus")], [], WEIGHTS)
 
 
 def test_too_little_of_a_question_is_no_answer() -> None:
