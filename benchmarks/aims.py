@@ -225,7 +225,7 @@ async def requests(rounds: int) -> list[Row]:
         Row("HTTP, append, memory made beside", least[beside.REMEMBERED] / 1e3, "ms"),
         *(
             Row(f"HTTP, {name}", least[name], "us", "bare handler", bare, 0.3, ">=", "times")
-            for name in (beside.CONTEXT, beside.INLINE)
+            for name in (beside.CONTEXT, beside.INLINE, beside.HOT)
         ),
     ]
 

@@ -36,6 +36,7 @@ from benchmarks.service.running import (
 
 ROOT = Path(__file__).parents[2]
 CONTEXT, INLINE, BARE = "context of 20", "context of 20, read on the loop", "bare handler"
+HOT = "context of 20, hot, on the loop"
 APPEND, REMEMBERED = "append", "append, memory made beside"
 
 NEWEST = {
@@ -67,9 +68,10 @@ async def measured(store: str, rounds: int, calls: int, postgres_url: str = "") 
         database(store, postgres_url) as url,
         service(url, NEWEST) as plain,
         service(url, NEWEST | {"STORE__INLINE_LOADS": "auto"}) as inline,
+        service(url, NEWEST | {"STORE__INLINE_LOADS": "auto", "STORE__HOT_BYTES": "8000000"}) as hot,
         database("sqlite", "") as other,
         service(other) as remembering,
-        _works(plain, inline, remembering) as works,
+        _works(plain, inline, hot, remembering) as works,
     ):
         taken: dict[str, list[Taken]] = {work.name: [] for work in works}
         for number in range(-1, rounds):
@@ -81,13 +83,14 @@ async def measured(store: str, rounds: int, calls: int, postgres_url: str = "") 
 
 
 @asynccontextmanager
-async def _works(plain: Running, inline: Running, remembering: Running) -> AsyncGenerator[list[Work]]:
+async def _works(plain: Running, inline: Running, hot: Running, remembering: Running) -> AsyncGenerator[list[Work]]:
     conversation = await long_conversation(plain, fresh=False)
     appended, remembered = await new_conversation(plain), await new_conversation(remembering)
     with _bare(await ask(plain.port, newest(plain, conversation))) as (process, port):
         yield [
             Work(CONTEXT, plain.process, plain.port, lambda: newest(plain, conversation)),
             Work(INLINE, inline.process, inline.port, lambda: newest(inline, conversation)),
+            Work(HOT, hot.process, hot.port, lambda: newest(hot, conversation)),
             Work(BARE, process, port, lambda: newest(plain, conversation)),
             Work(APPEND, plain.process, plain.port, appends(plain, appended)),
             Work(REMEMBERED, remembering.process, remembering.port, appends(remembering, remembered)),
