@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import asyncpg
@@ -250,7 +250,7 @@ class TestAnOlderDatabase:
     """What is in it stays, and gets what a later migration adds."""
 
     @pytest.fixture
-    def later(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    def later(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
         folder = tmp_path / "migrations"
         shutil.copytree(schema.migrations_folder(), folder)
         (folder / "versions" / "0002_colours.py").write_text(LATER)
@@ -259,9 +259,10 @@ class TestAnOlderDatabase:
             monkeypatch.setattr(migrations, "migrations_folder", lambda: folder)
             for module in (schema, migrations):
                 monkeypatch.setattr(module, "newest_revision", lambda: "0002")
-            monkeypatch.setattr(migrations, "migration_statements", migration_statements.__wrapped__)
+            migration_statements.cache_clear()
 
-        return come
+        yield come
+        migration_statements.cache_clear()
 
     async def test_on_sqlite(self, tmp_path: Path, later: Callable[[], None]) -> None:
         path = tmp_path / "memory.db"

@@ -117,7 +117,8 @@ async def test_the_time_of_the_model_does_not_count(url: str) -> None:
 
 @asynccontextmanager
 async def serving(url: str) -> AsyncGenerator[Service]:
-    async with service_parts(scripted(), url, **quick(search={"enabled": True})) as container:
+    sections = {"search": {"enabled": True}, "quotas": {"max_stored_bytes": 1_000_000}}
+    async with service_parts(scripted(), url, **quick(**sections)) as container:
         app = create_app(container, authenticator=who_says_so)
         await container.response_streams().open()
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)

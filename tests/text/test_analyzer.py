@@ -136,7 +136,7 @@ def test_a_term_is_one_word_for_every_index(text: str) -> None:
     for term in terms(text):
         assert 0 < len(term) <= MAX_TERM_CHARACTERS
         assert not any(character.isspace() or character in "'\"\\*()|&!:<>" for character in term)
-        assert not term[0].isupper()
+        assert not term[0].isupper() or term[0].casefold() == term[0]  # Cherokee is folded to its capitals
 
 
 @given(ANY_TEXT)

@@ -17,7 +17,10 @@ def spelled(name: str) -> str:
     words = "".join(char if _is_letter(char) else " " for char in unicodedata.normalize("NFC", name.casefold())).split()
     if not words:
         return name
-    plain, _, code = _SPACE.join(words).encode("punycode").decode().rpartition("-")
+    folded = _SPACE.join(words)
+    if folded.isascii():  # letters that are others' forms, such as the long s
+        return folded
+    plain, _, code = folded.encode("punycode").decode().rpartition("-")
     return f"xn_{plain}_{code}_n" if plain else f"xn_{code}_n"
 
 

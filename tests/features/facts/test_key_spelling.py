@@ -29,6 +29,10 @@ def test_signs_between_words_are_underscores() -> None:
     assert read_again(spelled("Prix de l'été")) == "prix_de_l_été"
 
 
+def test_a_name_that_folds_to_ascii_is_no_spelling() -> None:
+    assert spelled("\u017f") == "s"
+
+
 @given(st.text(alphabet=st.characters(categories=["Ll", "Lo", "Nd"]), min_size=1, max_size=8))
 def test_names_stay_apart_and_whole(name: str) -> None:
     told = unicodedata.normalize("NFC", name.casefold())

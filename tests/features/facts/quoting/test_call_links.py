@@ -575,7 +575,7 @@ def test_a_first_try_that_is_the_value_before_stands_once(key: str) -> None:
 
 
 @pytest.mark.parametrize("made", MAKERS)
-def test_a_later_call_does_not_repeat_the_reference_of_its_thing(made: str) -> None:
+def test_a_later_call_leaves_out_the_reference_of_its_thing(made: str) -> None:
     name = re.findall(r"[A-Z]+-?\d{3,}|[0-9a-f]{7}", made)[0]
     line = one(
         calls(("c1", "place_it", {"boat": "Amber Quarry", "day": "6 May"})),
