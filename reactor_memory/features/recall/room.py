@@ -22,8 +22,8 @@ taken: each turn that leaves the window early costs a cached prefix (docs/decisi
 """
 
 HAD_SHARE = 0.5
-"""What stood in the context without the question, and leaves it, comes back before all else if it answers so much as
-well as the best: a question shows no less than none.
+"""What stood in the context without the question, and leaves it, comes back before all but the best if it answers so
+much as well: a question shows no less than none.
 """
 
 PASSAGE_TOKENS, PASSAGE_SHARE = 250, 0.3
@@ -109,10 +109,11 @@ def chosen_hits(
 
 
 def had_first(found: Sequence[IndexHit], shown: frozenset[int], had: frozenset[int], share: float) -> list[IndexHit]:
-    """The hits that are not `shown`, best first, but before them those that were and score such a share of the best."""
+    """The hits that are not `shown`: the best, then those that the context had and that score such a share of it."""
     hidden = [hit for hit in found if not is_shown(hit, shown)]
-    least = share * hidden[0].score if hidden else 0.0
-    return sorted(hidden, key=lambda hit: hit.score < least or not is_shown(hit, had))
+    best, others = hidden[:1], hidden[1:]
+    least = share * best[0].score if best else 0.0
+    return [*best, *sorted(others, key=lambda hit: hit.score < least or not is_shown(hit, had))]
 
 
 def filled(

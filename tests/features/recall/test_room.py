@@ -87,7 +87,7 @@ def test_nothing_gives_way_for_what_fills() -> None:
 def test_what_leaves_the_window_comes_back_before_others() -> None:
     found = [hit(3, 9.0), hit(20, 5.0), hit(8, 4.0), hit(22, 0.4)]
     had = frozenset({20, 22})
-    assert seqs(had_first(found, frozenset(), had, 0.5)) == [20, 3, 8, 22]
+    assert seqs(had_first(found, frozenset(), had, 0.5)) == [3, 20, 8, 22]
     assert seqs(had_first(found, frozenset({20}), had, 0.5)) == [3, 8, 22]
     assert seqs(had_first(found, frozenset(), frozenset(), 0.5)) == [3, 20, 8, 22]
 
