@@ -19,7 +19,7 @@ def test_hundreds_of_lines_of_ten_sessions_were_judged() -> None:
     assert len({session for session, _ in known}) == 10
     assert set(known.values()) <= set(VERDICTS)
     found = Counter(known.values())
-    assert found["useful"] >= 0.61 * len(known)
+    assert found["useful"] >= 0.6 * len(known)
     assert found["junk"] <= 0.12 * len(known)
     assert found["wrong"] + found["failed"] + found["altered"] == 0
 
