@@ -316,16 +316,21 @@ def read_before(
 def read_steps(
     branch: Sequence[BranchRange], messages: Sequence[Message], *, within_batch: int = 0
 ) -> Steps[dict[int, int]]:
-    """Of messages, oldest first, where the turn begins whose steps they are; read if turns may have run at once, which
-    the messages alone do not tell where turns that began before go on among them. With `within_batch` always, and the
-    first of them may stand within a batch, that far behind where it begins.
+    """Of messages, oldest first, where the turn begins whose steps they are; read if one may go on behind the beginning
+    of another. With `within_batch` always, and the first of them may stand within a batch, that far behind where it
+    begins.
     """
-    if not messages or not (within_batch or messages[0].seq != 1 or may_have_run_at_once(messages)):
+    if not messages or not (within_batch or messages[0].seq != 1 or _begin_twice(messages)):
         return {}
-    steps: dict[int, int] = {}
-    for part in stored_parts(branch, max(0, (messages[0].seq or 1) - 1 - within_batch), messages[-1].seq):
-        steps |= _steps_of((yield Query("steps", part.values() | {"pattern": STEP_KEYS})))
-    return steps
+    parts = stored_parts(branch, max(0, (messages[0].seq or 1) - 1 - within_batch), messages[-1].seq)
+    group_id = group_of(branch[-1].conversation_id)
+    values = {"group_id": group_id, "ranges": ranges_of(parts), "pattern": STEP_KEYS}
+    return _steps_of((yield Query("steps", values)))
+
+
+def _begin_twice(messages: Sequence[Message]) -> bool:
+    """Whether users speak more than once: then a turn may go on behind the next one, though its words look complete."""
+    return sum(message.role == "user" for message in messages) > 1
 
 
 def _steps_of(batches: Iterable[Row]) -> dict[int, int]:

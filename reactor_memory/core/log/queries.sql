@@ -296,10 +296,20 @@ SELECT number, last_seq FROM placed
 -- Reading messages
 
 -- name: steps
--- The batches that turns stored while they ran.
-SELECT seq, batch_key, batch_size FROM messages
-WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq AND batch_key LIKE :pattern
+-- The batches that turns stored while they ran. `ranges` as in `messages_of_ranges`.
+SELECT message.seq, batch_key, batch_size
+FROM json_each(:ranges) AS wanted
+CROSS JOIN messages AS message
+WHERE message.group_id = :group_id AND message.conversation_id = json_extract(wanted.value, '$[0]')
+  AND message.seq >= json_extract(wanted.value, '$[1]') AND message.seq <= json_extract(wanted.value, '$[2]')
+  AND batch_key LIKE :pattern
+
+-- name: steps [postgres]
+SELECT message.seq, batch_key, batch_size
+FROM json_array_elements(:ranges::json) AS wanted
+CROSS JOIN messages AS message
+WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
+  AND message.seq >= (wanted ->> 1)::bigint AND message.seq <= (wanted ->> 2)::bigint AND batch_key LIKE :pattern
 
 -- part: step_of_message
 -- Of the first message of a step: where the turn begins whose step it is, and how many messages the step has.

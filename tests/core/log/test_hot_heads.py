@@ -90,7 +90,7 @@ async def tables_of_loads(file: Path) -> dict[str, set[str]]:
     read: dict[str, set[str]] = {}
 
     def authorize(action: int, table: str | None, column: str | None, *_: object) -> int:
-        if action == sqlite3.SQLITE_READ and table and not table.startswith("sqlite_"):
+        if action == sqlite3.SQLITE_READ and table and not table.startswith(("sqlite_", "json_")):
             read.setdefault(table, set()).add(column or "")
         return sqlite3.SQLITE_OK
 

@@ -76,6 +76,7 @@ ASKS, ANSWERS, WITHDRAWS = ("asks", 0), ("answers", 0), ("withdraws", 0)
 LATE, LATE_TWICE = ("answers", 1), ("answers twice", 1)
 
 
+@example([ASKS, ANSWERS, ASKS, LATE])
 @example([ASKS, ASKS, ANSWERS, LATE, LATE, ASKS, ANSWERS])
 @example([ASKS, ASKS, LATE_TWICE, WITHDRAWS, ASKS, ANSWERS])
 @given(events)
