@@ -131,11 +131,13 @@ def test_every_fact_on_the_screen_is_followed_to_its_message(run: Run, step: int
         answers = [answer_for(seq) for seq in seqs]
         for seq, answer in zip(seqs, answers, strict=True):
             assert [message["seq"] for message in answer["source"]] == [seq]
-            assert {fate["outcome"] for fate in answer["messages"]} == {"remembered"}
+            # the same words may have been said again since, where the window shows them
+            assert {fate["outcome"] for fate in answer["messages"]} <= {"remembered", "kept"}
             assert (line, "facts", number) in [(each["text"], each["part"], each["number"]) for each in answer["lines"]]
         shown = [fate for answer in answers for fate in answer["facts"] if fate["reason"] == "shown"]
         said = [fate for fate in shown if fate["line"]["text"] == line]
-        assert said
+        # of a call at the border the result may stand in the window, and its facts with it
+        assert said or "verbatim" in {fate["reason"] for answer in answers for fate in answer["facts"]}
         for fate in said:
             (source,) = answers[seqs.index(fate["fact"]["source_seq"])]["source"]
             assert fate["fact"]["value"].casefold() in fate["quote"].casefold()

@@ -19,7 +19,7 @@ from tests.wiring.test_routing import ACROSS, NOT_WHERE_DISTRIBUTED
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.anyio]
 
 WITHOUT_PLAN = re.compile(r"create_(?:distributed|reference)_table|^VACUUM|<#>|pg_advisory|WHERE 0$")
-SAMPLES: dict[str, Any] = {"text": "g", "json": "[]", "bool": True}
+SAMPLES: dict[str, Any] = {"text": "g", "json": "[]", "bool": True, "bytea": b""}
 """Of types; of any other it is a number."""
 PARTITION = re.compile(r"_\d+$")
 ROUTED = [name for name in QUERIES.postgres if name not in {*ACROSS, *NOT_WHERE_DISTRIBUTED}]

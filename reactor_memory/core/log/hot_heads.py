@@ -294,7 +294,7 @@ def _with_batch(head: _Head, request: AppendRequest, appended: Appended) -> Newe
     if proof[LAST_SEQ] != appended.first_seq - 1:
         return None
     stored = [message_values(message) for message in request.messages]
-    values = log.operations.placed(request, stored, appended.first_seq)
+    values = log.operations.placed_rows(request, stored, appended.first_seq)
     batch = [tuple([each[column] for column in _COLUMNS]) for each in values]
     if not all({type(column) for column in row} <= _PLAIN for row in batch):
         return None

@@ -125,7 +125,7 @@ def append(request: AppendRequest) -> Steps[Appended]:
     if not advanced:
         return (yield from _not_advanced(request))
     appended = appended_until(request, int(advanced[0][0]))
-    yield Batch("insert_message", list(placed(request, rows, appended.first_seq)))
+    yield Batch("insert_message", list(placed_rows(request, rows, appended.first_seq)))
     if _passes_multiple(appended, request.work_every):
         yield Query("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
@@ -175,7 +175,9 @@ def batch_values(request: AppendRequest) -> dict[str, object]:
 _NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
 
 
-def placed(request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int) -> Iterator[dict[str, object]]:
+def placed_rows(
+    request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int
+) -> Iterator[dict[str, object]]:
     key = key_of(request.session_id)
     for seq, row in enumerate(rows, start=first_seq):
         batch = batch_values(request) if seq == first_seq else _NO_BATCH

@@ -82,12 +82,16 @@ async def test_wanted_details_are_shown_without_a_question(budget: int) -> None:
     assert min(shown / wanted for shown, wanted in counts.values()) >= 0.9, counts
 
 
-@pytest.mark.parametrize("name", NAMES)
-async def test_small_budget_shows_no_less_than_the_offline_reader(name: str) -> None:
-    with_answers, wanted = await found(name, SMALL)
-    async with replayed(name, None) as memory:
-        offline = wanted - len(await missed(memory, name, SMALL))
-    assert with_answers >= offline
+async def test_small_budget_shows_more_than_the_offline_reader() -> None:
+    """In all sessions together, and in none more than one detail less."""
+    more = 0
+    for name in NAMES:
+        with_answers, wanted = await found(name, SMALL)
+        async with replayed(name, None) as memory:
+            offline = wanted - len(await missed(memory, name, SMALL))
+        assert with_answers >= offline - 1, name
+        more += with_answers - offline
+    assert more > 0
 
 
 async def test_contexts_begin_as_those_before_as_long_as_offline() -> None:
