@@ -130,6 +130,8 @@ def find_orphans(
     end = len(messages) if end is None else end
     if open_tail and start < end and messages[end - 1].role != "tool":
         end = _tail_start(messages, start, end)
+    if _is_answered_in_order(messages, start, end):  # as nearly everything is
+        return {}
     traffic: list[int] = []
     orphans: dict[int, OrphanReason] = {}
     for index in range(end - 1, start - 1, -1):
@@ -142,6 +144,29 @@ def find_orphans(
             traffic.append(index)
     orphans |= orphans_among(messages, traffic, end)
     return dict(sorted(orphans.items()))
+
+
+def _is_answered_in_order(messages: Sequence[Message], start: int, end: int) -> bool:
+    """Whether each call has one result in its turn, and nothing else decides which messages a provider takes."""
+    waiting: set[str | None] = set()
+    for index in range(start, end):
+        message = messages[index]
+        role = message.role
+        if role == "user":
+            if waiting:
+                return False
+        elif role == "tool":
+            if message.tool_call_id not in waiting:
+                return False
+            waiting.remove(message.tool_call_id)
+        elif message.parts or role == "summary":
+            return False
+        else:
+            for call in message.tool_calls:
+                if call.id in waiting:
+                    return False
+                waiting.add(call.id)
+    return not waiting
 
 
 def without_orphans(messages: Sequence[Message], orphans: Container[int], start: int = 0) -> Sequence[Message]:

@@ -124,10 +124,12 @@ class _Window(NamedTuple):
     def newest(self, room: int, *, enough: int = sys.maxsize) -> Cut:
         """The newest whole turns in `room` tokens, no more than make `enough` messages."""
         messages, excerpts = self.draft.window, self.draft.excerpts
+        overhead, tokenizer = self.limits.overhead, self.tokenizer
         if excerpts:
             forms = {excerpt.seq: excerpt for excerpt in excerpts}
-            return context.window_fill.held(messages, self.end, room, forms, self.tokens_of, self.limits.overhead)
-        overhead, tokenizer = self.limits.overhead, self.tokenizer
+            return context.window_fill.held(
+                messages, self.end, room, forms, self.tokens_of, overhead, tokenizer=tokenizer
+            )
         return newest_turns(messages, 0, self.end, room, self.tokens_of, overhead, tokenizer=tokenizer, enough=enough)
 
     def within(self, room: int) -> Cut:

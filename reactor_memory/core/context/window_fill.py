@@ -221,9 +221,11 @@ def held(
     excerpts: Mapping[int, Excerpt],
     count: Count,
     overhead: int = 0,
+    *,
+    tokenizer: str = "",
 ) -> Cut:
     """The messages before `end`, those with an excerpt of their `seq` as it shows them, less the oldest turns that do
-    not fit into `room`.
+    not fit into `room`. `count` is not asked for messages that `tokenizer` counted before.
     """
     orphans: dict[int, LeftOut] = {**find_orphans(messages, 0, end)}
     forms = [excerpts.get(message.seq or 0) for message in messages[:end]]
@@ -237,9 +239,14 @@ def held(
         orphans |= {kept[place]: "too_long" for place in parted}
     shown = {index: form for index, form in enumerate(forms) if form and form.tokens and index not in orphans}
     costs = [
-        0 if index in orphans else (form.tokens if form and form.tokens else count(messages[index])) + overhead
-        for index, form in enumerate(forms)
+        (stored if (stored := message.token_count) is not None and message.tokenizer == tokenizer else count(message))
+        + overhead
+        for message in messages[:end]
     ]
+    for index, form in shown.items():
+        costs[index] = form.tokens + overhead
+    for index in orphans:
+        costs[index] = 0
     start, left = 0, sum(costs)
     while start < end and left > room:
         after = next((index for index in range(start + 1, end) if messages[index].role == "user"), end)
