@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from http import HTTPStatus
 from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.categories import category_of_call
+from reactor_memory.features.facts.quoting.outcomes import has_failed
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, REPLY, CallRole, anchor_of, key_and_value
 from reactor_memory.features.facts.quoting.result_lines import line_worth
 from reactor_memory.models import Message, ToolCall
@@ -23,7 +23,7 @@ from reactor_memory.models.tool_roles import NO_ROLES, ToolRole, ToolRoles, fold
 from reactor_memory.models.turns import told_interrupted, with_interruptions
 from reactor_memory.text.caches import memo
 from reactor_memory.text.opened_results import OpenedResult, opened
-from reactor_memory.text.spans import Leaf, arguments_of, leaf_text, leaves
+from reactor_memory.text.spans import Leaf, arguments_of, leaves
 
 MOST_ARGUMENTS = 24
 LONGEST_ARGUMENT = 240
@@ -60,49 +60,8 @@ LOOKING_UP = frozenset(
 """Verbs that may be nouns, and what is looked up of them (``order_status``)."""
 
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_FAILING = frozenset(
-    {
-        "error",
-        "failed",
-        "failure",
-        "fail",
-        "rejected",
-        "denied",
-        "declined",
-        "not_found",
-        "timeout",
-        "aborted",
-        "forbidden",
-        "unauthorized",
-        "invalid",
-    }
-)
-_SUCCESS_FIELDS = ("success", "ok", "succeeded", "successful")
-_ERROR_FIELDS = ("error", "errors", "exception", "error_message", "errormessage", "error_code", "fault", "faultstring")
-_STATUS_FIELDS = ("status", "state", "result", "outcome", "code", "status_code", "statuscode", "type")
-_NEGATED = frozenset({"false", "no", "0"})
-_EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no"})
-_FIRST_ERROR = re.compile(
-    r"\W*(?:[\w ]{0,24}\b)?(?:\w{0,40}error|\w{0,40}exception|failed|failure|fatal|traceback|denied|forbidden"
-    r"|unauthori[sz]ed|aborted|refused|rejected|declined|timed out|timeout)\b"
-    r"|\W*HTTP(?:/[\d.]{1,5})? ?[45]\d\d\b|[✗✘❌]"
-    r"|.{0,30}(?:失败|失敗|错误|エラー|オラー|오류|실패|ошибка|отказ|fehler|fehlgeschlagen|échec|erreur|fallo|falló|erro\b|hata)",
-    re.IGNORECASE,
-)
-_HTTP_ERROR = re.compile(
-    r"\W*(?:"
-    + "|".join(f"{each.value}[:\\s-]{{1,3}}{re.escape(each.phrase)}" for each in HTTPStatus if each >= 400)
-    + r")\b",
-    re.IGNORECASE,
-)
-"""A number of three digits says that a call failed only with what it stands for: a tool may have counted 540 rows."""
-
-_STATUS_NUMBERS = frozenset({"status", "code", "status_code", "statuscode"})
 _SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]{1,200}"), re.compile(r"-?[\d.,]{1,20}")
 LONG_THOUGHT = 60
-_EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
-
-
 _CELL = re.compile(r"[;|\t]|\s{2,}")
 
 
@@ -192,16 +151,14 @@ def turns_to_name(messages: Sequence[Message]) -> Mapping[int, int]:
 
 def _call(exchange: _Exchange, later: str, turn: int) -> Iterator[Fact]:
     name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
-    anchor, failed, role = (
-        anchor_of(name, exchange.seq, exchange.place),
-        _is_failed(exchange.result, exchange.told),
-        _role(exchange),
-    )
+    anchor, role = anchor_of(name, exchange.seq, exchange.place), _role(exchange)
+    given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
+    looked_up = frozenset(leaf.text for leaf in given) if role == "read" else None
+    failed = has_failed(exchange.result, exchange.told, tool=exchange.call.name, looked_up=looked_up)
     act: Act = "interrupted" if exchange.is_interrupted else "statement"
     category = category_of_call(role)
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE
     kind = f"{role}.{REPLY}{turn}" if turn else role
-    given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
     for leaf in given or [Leaf(NO_ARGUMENT, exchange.call.name)]:
         key, value = key_and_value(f"call.{kind}.{clean_key(leaf.path or 'text')}", leaf.text, LONGEST_ARGUMENT)
         yield Fact(
@@ -274,51 +231,6 @@ def _count(result: object) -> int:
         ]
         return max(map(len, lists), default=1) if len(lists) == len(cast("Mapping[str, object]", result)) else 1
     return 1
-
-
-def is_failed(result: Message | None) -> bool:
-    """Whether the protocol, a field or the beginning of a result says that the call failed."""
-    return result is not None and _is_failed(result, opened(result.content))
-
-
-def _is_failed(result: Message | None, told: OpenedResult) -> bool:
-    if result is None:
-        return False
-    if result.outcome == "failed" or result.metadata.get("isError") is True or told.is_error:
-        return True
-    value = told.value
-    if isinstance(value, Mapping):
-        return _fields_fail(cast("Mapping[str, object]", value))
-    if not isinstance(value, str) or result.outcome == "ok":
-        return False
-    first = value.strip()[:120]
-    exits = list(_EXIT.finditer(value[-400:]))
-    return bool(_FIRST_ERROR.match(first) or _HTTP_ERROR.match(first)) or bool(exits and exits[-1]["code"] != "0")
-
-
-def _fields_fail(record: Mapping[str, object]) -> bool:
-    fields = {str(key).lower(): value for key, value in record.items()}
-    if any(_leaf_or_size(fields[key]).lower() in _NEGATED for key in _SUCCESS_FIELDS if key in fields):
-        return True
-    if any(_leaf_or_size(fields[key]).lower() not in _EMPTY for key in _ERROR_FIELDS if key in fields):
-        return True
-    if any(fields.get(key) in (True, "true") for key in ("is_error", "iserror", "failed")):
-        return True
-    told = {
-        key: leaf_text(fields[key]).lower()
-        for key in _STATUS_FIELDS
-        if not isinstance(fields.get(key), (Mapping, list, type(None)))
-    }
-    return any(
-        text in _FAILING or (key in _STATUS_NUMBERS and re.fullmatch(r"[45]\d\d", text)) for key, text in told.items()
-    )
-
-
-def _leaf_or_size(value: object) -> str:
-    """A scalar as text; of anything else how it begins, empty or not."""
-    if isinstance(value, (Mapping, list)):
-        return "[]" if not value else "some"
-    return leaf_text(value)
 
 
 def _reply(told: object, given: set[str], role: CallRole, later: str) -> Iterator[tuple[str, str]]:

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import evidence_text, find_span, verify_facts
-from reactor_memory.features.facts.quoting.calls_made import is_failed
 from reactor_memory.features.facts.quoting.language_packs import takes_back
+from reactor_memory.features.facts.quoting.outcomes import is_failed
 from reactor_memory.features.facts.quoting.record_keys import is_quoting
 from reactor_memory.features.facts.quoting.statements_said import statements_said
 from reactor_memory.features.facts.verification.claim_words import Mark, judged_languages, language_for, read, words_of

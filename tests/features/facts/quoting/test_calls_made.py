@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reactor_memory.features.facts.quoting.calls_made import calls_made, is_failed
+from reactor_memory.features.facts.quoting.calls_made import calls_made
 from reactor_memory.features.facts.quoting.continued_block import chosen_block
+from reactor_memory.features.facts.quoting.outcomes import is_failed
 from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
 from reactor_memory.models import Message
 from tests.features.facts.quoting.reading import calls, lines, numbered, one, read, result, says, user

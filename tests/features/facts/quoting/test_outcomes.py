@@ -1,0 +1,113 @@
+"""Which results say that a call failed, in any language; words that deny it, and states of things, are none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reactor_memory.features.facts.quoting.outcomes import has_failed, is_failed
+from reactor_memory.models import Message
+from reactor_memory.text.opened_results import opened
+from tests.features.facts.quoting.reading import calls, lines, one, result
+
+
+def told(value: object) -> Message:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return Message.tool(text, tool_call_id="c1")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"status": "fehlgeschlagen", "meldung": "TAN abgelaufen"},
+        {"durum": "başarısız"},
+        {"sonuç": "ödeme reddedildi"},
+        {"状态": "支付失败"},
+        {"状態": "失敗", "理由": "満席"},
+        {"상태": "실패"},
+        {"trang_thai": "thất bại", "ly_do": "hết hàng"},
+        {"status": "błąd", "opis": "brak w magazynie"},
+        {"الحالة": "فشل"},
+        {"स्थिति": "विफल"},
+        {"estado": "rechazado"},
+        {"statut": "paiement refusé"},
+        {"статус": "отклонено"},
+        {"status": "misslyckades"},
+        {"fehler": "Konto gesperrt"},
+        {"hata": "süre doldu"},
+        {"erfolg": False},
+        {"成功": False},
+        {"conclusion": "timed_out"},
+        {"status": "card_declined"},
+        {"data": {"status": "failed"}},
+        "Błąd: brak miejsc",
+        "Lỗi: hết hàng",
+        "Zahlungsfehler: Karte abgelaufen",
+        "未知错误",
+        "pushed nothing\nexit code: 128",
+    ],
+)
+def test_failures_are_told_in_any_language(value: object) -> None:
+    assert is_failed(told(value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "No error found in 12 files",
+        "Keine Fehler gefunden.",
+        "0 Fehler, 3 Warnungen",
+        "0 failed, 12 passed",
+        "Failed: 0",
+        "Aucune erreur détectée",
+        "Nenhum erro encontrado",
+        "没有错误",
+        "エラーはありません",
+        "오류가 없습니다",
+        "Hata yok",
+        "Błąd: brak",
+        "The request was not rejected",
+        "Fehlerbehebung abgeschlossen",
+        "State: Terminated\n  Exit Code: 137\nLimits:\n  memory: 512Mi",
+        {"fehler": "keine"},
+        {"hata": "yok"},
+        {"エラー": "なし"},
+        {"status": "nicht abgelehnt"},
+        {"name": "Rejected"},
+        {"status": "tamam"},
+    ],
+)
+def test_words_that_deny_a_failure_are_none(value: object) -> None:
+    assert not is_failed(told(value))
+
+
+@pytest.mark.parametrize(
+    ("tool", "value"),
+    [
+        ("reject_claim", {"status": "rejected"}),
+        ("decline_invitation", {"status": "declined"}),
+        ("antrag_ablehnen", {"status": "abgelehnt"}),
+        ("abort_job", {"state": "aborted"}),
+        ("拒绝请求", {"状态": "已拒绝"}),
+    ],
+)
+def test_a_tool_that_refuses_has_done_so(tool: str, value: object) -> None:
+    message = told(value)
+    assert not has_failed(message, opened(message.content), tool=tool)
+    assert has_failed(message, opened(message.content), tool="book_table")
+
+
+def test_a_lookup_has_not_the_state_of_its_thing() -> None:
+    given: dict[str, object] = {"payment": "PM-8841"}
+    payment = {"payment": "PM-8841", "status": "declined", "amount": 45}
+    assert one(calls(("c1", "get_payment", given)), result(payment), about="declined").startswith("get_payment: ")
+    assert "(failed)" in one(calls(("c1", "get_payment", given)), result({"status": "timeout"}), about="PM-8841")
+    assert "(failed)" in one(calls(("c1", "send_payment", given)), result(payment), about="declined")
+
+
+def test_a_failed_change_changes_nothing() -> None:
+    made = calls(("c1", "iade_olustur", {"siparis": "TR-88412", "odeme": "kart"}))
+    seen = result({"siparis": "TR-88412", "durum": "teslim edildi", "urun": "bluz", "beden": "M", "renk": "mavi"}, "c0")
+    log = (calls(("c0", "siparis_sorgula", {"siparis": "TR-88412"})), seen, made, result({"durum": "başarısız"}))
+    assert not any("→" in line for line in lines(*log))
