@@ -17,9 +17,10 @@ MAX_SHORT = 200
 """A longer text begins with a question word by chance."""
 
 _MARK = re.compile("(?<!\\s\\?)\\?(?=$|[\\s\"'”’»)\\]!…*_])|[؟՞፧⸮꘏]|[\u0370-\u03ff\u1f00-\u1fff]\\s*;(?=$|\\s)")
+_SENTENCE = re.compile(r"(?<=[.!?؟…])[\"'”’»)\]*_]*\s+|(?<=[。！？])\s*|\n+")
 _URL = re.compile(r"(?<!\w)\w++://\S+")
 _CLAUSE = re.compile(r"[.!?,;:。！，、；…\n]+\s*")
-_WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！]+")
+_WORD = re.compile(r"[^\s.,;:!?¿¡()\[\]{}\"“”„«»「」。、，！]+")
 _UNSPACED = frozenset(("han", "kana", "thai", "lao", "khmer", "myanmar"))
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -29,6 +30,22 @@ def asks(text: str) -> bool:
     before ("last time", "wie gesagt", "上次"). In a language that is not known by its question mark alone.
     """
     return _asks_at_end(text[-2 * MAX_TAIL :], is_short=len(text) <= MAX_SHORT)
+
+
+def asking_part(text: str) -> str:
+    """The sentences that end with a mark of question; the whole text, if none does."""
+    sentences = _SENTENCE.split(_URL.sub(" ", normal_form(text)))
+    asking = [sentence for sentence in sentences if _MARK.search(sentence)] if len(sentences) > 1 else ()
+    return " ".join(asking) or text
+
+
+def asks_anew(question: str) -> bool:
+    """Whether a question is for what nobody said before, such as an opinion, and does not point to what was said."""
+    plain = normal_form(question)[-MAX_TAIL:].casefold().replace("’", "'")
+    spoken = _spoken_in(plain)
+    return any(_has(plain, each, each.fresh) for each in spoken) and not any(
+        _points_back(plain, each) for each in spoken
+    )
 
 
 @memo(maxsize=4096)
@@ -63,14 +80,19 @@ def _without(language: Language, words: frozenset[str]) -> Language:
         questions=language.questions - words,
         endings=language.endings - words,
         references=language.references - words,
+        fresh=language.fresh,
         asks_anywhere=language.asks_anywhere,
     )
 
 
 def _points_back(text: str, language: Language) -> bool:
+    return _has(text, language, language.references)
+
+
+def _has(text: str, language: Language, phrases: frozenset[str]) -> bool:
     if language.script in _UNSPACED:
-        return any(phrase in text for phrase in language.references)
-    return _holds(f" {' '.join(_WORD.findall(text))} ", language.references)
+        return any(phrase in text for phrase in phrases)
+    return _holds(f" {' '.join(_WORD.findall(text))} ", phrases)
 
 
 def _holds(spaced: str, phrases: frozenset[str]) -> bool:

@@ -56,7 +56,8 @@ _SIGNS = (
 
 class Language(Value, frozen=True, kw_only=True):
     """`function`: words that most sentences have. `questions`: words that begin a question. `endings`: particles that
-    end one. `references`: phrases that point to what was said before. `stemmer`: the Snowball algorithm, if there is
+    end one. `references`: phrases that point to what was said before. `fresh`: phrases of a question for what
+    nobody said before. `stemmer`: the Snowball algorithm, if there is
     one. `script`: of the letters. `asks_anywhere`: a question word need not stand first.
     """
 
@@ -65,6 +66,7 @@ class Language(Value, frozen=True, kw_only=True):
     questions: frozenset[str] = frozenset()
     endings: frozenset[str] = frozenset()
     references: frozenset[str] = frozenset()
+    fresh: frozenset[str] = frozenset()
     stemmer: str = ""
     asks_anywhere: bool = False
 
@@ -81,7 +83,7 @@ def languages() -> Mapping[str, Language]:
 def _language(values: Mapping[str, str]) -> Language:
     words = {
         key: frozenset(word.replace("_", " ") for word in values.get(key, "").split())
-        for key in ("function", "questions", "endings", "references")
+        for key in ("function", "questions", "endings", "references", "fresh")
     }
     return Language(
         script=values["script"],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.text.asking import MAX_TAIL, asks
+from reactor_memory.text.asking import MAX_TAIL, asking_part, asks, asks_anew
 from tests.scenes.tables import each_row
 
 
@@ -113,3 +114,52 @@ def test_only_the_end_of_a_long_text_asks() -> None:
 @given(st.text(st.characters(), max_size=300))
 def test_no_text_is_too_strange(text: str) -> None:
     assert asks(text) in (True, False)
+    assert asks_anew(asking_part(text)) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("That sounds great. Where is the hotel?", "Where is the hotel?"),
+        ("Which file? Thanks! Which line of a.b?", "Which file? Which line of a.b?"),
+        ("见到你很高兴。酒店在哪里？", "酒店在哪里?"),
+        ("tell me where the hotel is", "tell me where the hotel is"),
+        ("Where is over_time.py", "Where is over_time.py"),
+    ],
+)
+def test_the_sentences_that_ask(text: str, part: str) -> None:
+    assert asking_part(text) == part
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What do you think about it?",
+        "How's the garden?",
+        "Is there anything else?",
+        "Was halten Sie von Brunnen?",
+        "Tu penses qu'il va pleuvoir ?",
+        "¿Te gusta el café?",
+        "你觉得风筝怎么样？",
+        "最近どうですか？",
+        "Вам нравятся фонтаны?",
+    ],
+)
+def test_questions_for_what_nobody_said(text: str) -> None:
+    assert asks_anew(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What did I tell you about my landlord?",
+        "Which hotel did we book?",
+        "Is there anything else that you said last time?",
+        "Was hat der Brunnen gekostet?",
+        "¿Cuándo llega el tren?",
+        "酒店的地址是什么？",
+        "",
+    ],
+)
+def test_questions_for_what_was_said(text: str) -> None:
+    assert not asks_anew(text)

@@ -1,14 +1,14 @@
 """Whether a message asks for something that its context does not show: the test of the default recall.
 
 It asks, by a mark, a word or a reference to what was before (`reactor_memory.text.asking`), and an older passage
-answers about as well as the best of what is shown; or it names an identifier that nothing shows. Most messages do
-neither, and are told apart before anything is searched. Pure.
+answers better than the best of what is shown, or about as well with other words of its question; or it names an
+identifier that nothing shows. Most messages do neither, and are told apart before anything is searched. Pure.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -45,7 +45,12 @@ there (docs/decisions.md).
 MATCHED_SHARE, MOVING_MATCHED_SHARE = 0.25, 0.6
 """How much of the weight of a question the best passage has to hold; and one of the best for which the window moves."""
 
-MOVING_HITS = 3
+BEST_HITS = 3
+
+ANSWERING_SHARE, MOST_BETTER = 0.4, 4.0
+"""The share of the words that ask which one of the best passages has to hold, times how much better the best one is
+than what is shown, up to so much: the words around a question, and those of any question, are found anywhere.
+"""
 
 ALIKE_SHARE, MOST_ALIKE = 0.8, 8
 """Where more passages than these score so much of the best one, the question is one of many of its like, and none of
@@ -103,11 +108,14 @@ def verdict(
     visible: Sequence[IndexHit],
     shown: Iterable[str],
     weights: Mapping[str, float],
+    asked: Collection[str] = (),
+    is_fresh: bool = False,
 ) -> Verdict:
     """Whether to bring `hidden` passages back. Both lists are best first.
 
     `named` are the identifiers of the message, each with the names of its words; `shown` the texts of the context.
-    `weights` are those of all its words.
+    `weights` are those of all its words, `asked` those of its sentences that ask. `is_fresh`: it asks for what nobody
+    said before.
     """
     if not hidden:
         return "nothing found"
@@ -120,9 +128,29 @@ def verdict(
     if visible and hidden[0].score < HIDDEN_SHARE * visible[0].score:
         return "shown already"
     best = hidden[0]
-    if not best.similarity and matched(best.passage.terms, weights) < MATCHED_SHARE * sum(weights.values()):
+    if best.similarity:
+        return "question"
+    if matched(best.passage.terms, weights) < MATCHED_SHARE * sum(weights.values()):
         return "weak"
+    if is_fresh and not is_worth_moving(hidden, visible, weights):
+        return "weak"
+    return _answer(hidden, visible, {word: weights[word] for word in asked if word in weights} or weights)
+
+
+def _answer(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], asked: Mapping[str, float]) -> Verdict:
+    """Whether the best `hidden` passages hold enough of the words that ask, and what no shown one holds."""
+    better = min(MOST_BETTER, hidden[0].score / visible[0].score) if visible else MOST_BETTER
+    held = _most_held(hidden, asked)
+    if better * held < ANSWERING_SHARE * sum(asked.values()):
+        return "weak"
+    is_told = not hidden[0].passage.call_seq  # what a tool gave holds other values under the same words
+    if is_told and better < MOVING_SHARE and _most_held(visible, asked) >= held:
+        return "shown already"
     return "question"
+
+
+def _most_held(hits: Sequence[IndexHit], weights: Mapping[str, float]) -> float:
+    return max((matched(hit.passage.terms, weights) for hit in hits[:BEST_HITS]), default=0.0)
 
 
 def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], weights: Mapping[str, float]) -> bool:
@@ -131,7 +159,7 @@ def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], wei
         return False
     if sum(hit.score >= ALIKE_SHARE * hidden[0].score for hit in hidden) > MOST_ALIKE:
         return False
-    told = max(matched(hit.passage.terms, weights) for hit in hidden[:MOVING_HITS])
+    told = _most_held(hidden, weights)
     return bool(hidden[0].similarity) or told >= MOVING_MATCHED_SHARE * sum(weights.values())
 
 

@@ -8,13 +8,14 @@ from reactor_memory.features.recall.days import named_days
 from reactor_memory.features.recall.gate import MAX_CHARACTERS, identifiers
 from reactor_memory.models import Message, Value
 from reactor_memory.text.analyzer import WHOLE, QueryWord, distinct, query_words, terms
-from reactor_memory.text.asking import asks
+from reactor_memory.text.asking import asking_part, asks, asks_anew
 
 MAX_QUERY_WORDS = 48
 
 
 class Question(Value, frozen=True, kw_only=True):
     """What to look for. `asks`: the message is a question; `named`: its identifiers, each with the names of its words.
+    `asked`: the names of the words of its sentences that ask. `is_fresh`: it asks for what nobody said before.
     `is_explicit`: the caller asks.
     """
 
@@ -22,6 +23,8 @@ class Question(Value, frozen=True, kw_only=True):
     words: Sequence[QueryWord]
     asks: bool = True
     named: dict[str, tuple[str, ...]] = {}
+    asked: frozenset[str] = frozenset()
+    is_fresh: bool = False
     is_explicit: bool = False
 
 
@@ -38,7 +41,16 @@ def question_of(query: str | None, current: Sequence[Message], default: str = "q
     is_question = default == "always" or asks(text)
     if not is_question and not named:
         return None
-    return Question(text=text[:MAX_CHARACTERS], words=words_to_find(text), asks=is_question, named=named)
+    text = text[:MAX_CHARACTERS]
+    part = asking_part(text)
+    return Question(
+        text=text,
+        words=words_to_find(text),
+        asks=is_question,
+        named=named,
+        asked=frozenset(word.terms[0] for word in query_words(part)) if part != text else frozenset(),
+        is_fresh=asks_anew(part),
+    )
 
 
 def _names_of(identifier: str) -> tuple[str, ...]:

@@ -428,7 +428,14 @@ def decide(
     for hit in findings.found:
         (visible if is_shown(hit, shown) else hidden).append(hit)
     decided = verdict(
-        asks=question.asks, named=question.named, hidden=hidden, visible=visible, shown=texts, weights=weights
+        asks=question.asks,
+        named=question.named,
+        hidden=hidden,
+        visible=visible,
+        shown=texts,
+        weights=weights,
+        asked=question.asked,
+        is_fresh=question.is_fresh,
     )
     return Decision(decided, decided == "identifier" or is_worth_moving(hidden, visible, weights))
 

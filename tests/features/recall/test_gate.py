@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from reactor_memory.features.recall.gate import (
     MAX_IDENTIFIERS,
@@ -31,16 +32,62 @@ def decided(
     asks: bool = True,
     named: dict[str, tuple[str, ...]] | None = None,
     shown: Sequence[str] = (),
+    asked: Sequence[str] = (),
+    is_fresh: bool = False,
 ) -> Verdict:
-    weights = {"floor": 6.0, "walrus": 6.0, "kx-4471": 6.0}
-    return verdict(asks=asks, named=named or {}, hidden=hidden, visible=visible, shown=shown, weights=weights)
+    return verdict(
+        asks=asks,
+        named=named or {},
+        hidden=hidden,
+        visible=visible,
+        shown=shown,
+        weights={"floor": 6.0, "walrus": 6.0, "kx-4471": 6.0},
+        asked=asked,
+        is_fresh=is_fresh,
+    )
 
 
 def test_a_question_is_answered_by_what_is_about_as_good() -> None:
     assert decided([hit(5, "floor")]) == "question"
-    assert decided([hit(5, "floor")], [hit(8, "floor")]) == "question"
-    assert decided([hit(5, "floor")], [hit(9, "floor")]) == "shown already"
+    assert decided([hit(5, "floor", "walrus")], [hit(8, "floor")]) == "question"
+    assert decided([hit(5, "floor", "walrus")], [hit(9, "floor")]) == "shown already"
     assert decided([]) == "nothing found"
+
+
+def test_words_that_stand_in_what_is_shown_answer_nothing() -> None:
+    assert decided([hit(8.9, "floor", "walrus")], [hit(5, "floor", "walrus")]) == "shown already"
+    assert decided([hit(9, "floor", "walrus")], [hit(5, "floor", "walrus")]) == "question"
+    assert decided([hit(5, "floor", "walrus")], [hit(5, "floor")]) == "question"
+
+
+def test_a_result_with_the_words_of_a_shown_one_comes_back() -> None:
+    result = replace(hit(5, "floor", "walrus").passage, call_seq=1)
+    shown = hit(5, "floor", "walrus")
+    assert decided([IndexHit(passage=result, score=5)], [shown]) == "question"
+    assert decided([IndexHit(passage=result, score=2.9)], [shown]) == "shown already"
+
+
+def test_a_small_part_of_a_question_has_to_stand_out() -> None:
+    assert decided([hit(6.1, "floor")], [hit(5)]) == "question"
+    assert decided([hit(5.9, "floor")], [hit(5)]) == "weak"
+    assert decided([hit(5.9, "floor"), hit(5, "floor", "walrus")], [hit(5)]) == "question"
+
+
+def test_words_around_the_sentence_that_asks_answer_nothing() -> None:
+    assert decided([hit(9, "floor", "walrus")], [hit(1)], asked=["kx-4471"]) == "weak"
+    assert decided([hit(9, "floor", "walrus")], [hit(1)], asked=["floor"]) == "question"
+    assert decided([hit(9, "floor", "walrus")], [hit(1)], asked=["unknown"]) == "question"
+
+
+def test_what_nobody_said_before_has_to_stand_out() -> None:
+    assert decided([hit(5, "floor")], is_fresh=True) == "weak"
+    assert decided([hit(5, "floor", "walrus")], is_fresh=True) == "question"
+    assert decided([hit(8, "floor", "walrus")], [hit(5, "floor")], is_fresh=True) == "weak"
+
+
+def test_what_means_the_same_needs_no_words() -> None:
+    alike = IndexHit(passage=Passage(seq=1, start=0, end_seq=1, end=1, tokens=1), score=9, similarity=8)
+    assert decided([alike], [hit(9, "floor")], is_fresh=True) == "question"
 
 
 WEIGHTS = {"floor": 6.0, "walrus": 6.0, "kx-4471": 6.0}
