@@ -1,7 +1,8 @@
 """Writes that wait together share one commit, made on the thread of a SQLite connection.
 
-The first write goes out at once; those that come while it is written go out together as the next batch. Nobody waits
-for a batch to fill, and no task stands between the callers and the thread.
+The first write goes out at once; those that come before the thread begins go with it, and those that come while it
+writes go out together as the next batch. Nobody waits for a batch to fill, and no task stands between the callers and
+the thread.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class SqliteWrites:
         self._write_all = write_all
         self._waiting: deque[Waiting] = deque()
         self._unsettled: set[Waiting] = set()
-        self._writes_for: asyncio.AbstractEventLoop | None = None
-        """The loop that the next batch comes from, while one is written."""
+        self._told: asyncio.AbstractEventLoop | None = None
+        """The loop that hears of the batch which the thread has been asked for."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_loop: asyncio.AbstractEventLoop | None = None
         self._looks_at = 0.0
@@ -48,9 +49,8 @@ class SqliteWrites:
         self._unsettled.add(waiting)
         self._watch(loop, ends)
         self._waiting.append(waiting)
-        if self._writes_for is None or self._writes_for.is_closed():
-            self._writes_for = loop
-            loop.call_soon(self._write_next)  # with what else is put before the loop goes on
+        if self._told is None or self._told.is_closed():
+            self._ask(loop)
         try:
             return await waiting.future
         finally:
@@ -64,30 +64,38 @@ class SqliteWrites:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _write_next(self) -> None:
+    def _ask(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._told = loop
+        self._thread.post(partial(self._write, loop))
+
+    def _write(self, loop: asyncio.AbstractEventLoop) -> None:
+        """On the thread: what waits when it begins, which is what came before the loop went to sleep."""
         batch: list[Waiting] = []
+        outcomes: Sequence[object] = ()
         while self._waiting and len(batch) < MAX_BATCH:
             waiting = self._waiting.popleft()
-            if not waiting.future.done() and waiting.future.get_loop() is self._writes_for:
+            if waiting.future.done():
+                continue
+            if waiting.future.get_loop() is loop:
                 batch.append(waiting)
+            elif waiting.future.get_loop() is self._told:  # the next loop, which has asked, too: else nobody waits
+                self._waiting.appendleft(waiting)
+                break
         if batch:
-            self._thread.post(partial(self._write, batch))
-        else:
-            self._writes_for = None
-
-    def _write(self, batch: Sequence[Waiting]) -> None:
-        """On the thread."""
-        try:
-            outcomes = self._write_all(batch, max([waiting.ends for waiting in batch]))
-        except BaseException:  # nobody may be left waiting
-            outcomes = [outcome_unknown()] * len(batch)
+            try:
+                outcomes = self._write_all(batch, max([waiting.ends for waiting in batch]))
+            except BaseException:  # nobody may be left waiting
+                outcomes = [outcome_unknown()] * len(batch)
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            batch[0].future.get_loop().call_soon_threadsafe(self._settle, batch, outcomes)
+            loop.call_soon_threadsafe(self._settle, loop, batch, outcomes)
 
-    def _settle(self, batch: Sequence[Waiting], outcomes: Sequence[object]) -> None:
+    def _settle(self, loop: asyncio.AbstractEventLoop, batch: Sequence[Waiting], outcomes: Sequence[object]) -> None:
         for waiting, outcome in zip(batch, outcomes, strict=True):
             waiting.settle(outcome)
-        self._write_next()
+        if self._waiting:
+            self._ask(loop)
+        else:
+            self._told = None
 
     # Deadlines
 

@@ -29,9 +29,10 @@ _COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
 _LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
 _OVERWRITES = re.compile(
     r"\b(?:UPDATE|DELETE FROM)\s+(?:conversations|messages|entries|conversation_summaries|context_layouts)\b"
+    r"(?!\s+SET last_seq = last_seq \+)"
 )
 """What takes away or changes what a load may have read. A row that is put in the place of another is no such statement:
-it says the same of the same messages, and newer.
+it says the same of the same messages, and newer. Nor is the counter of a session, which moves with what is appended.
 """
 
 

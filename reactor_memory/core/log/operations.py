@@ -5,7 +5,7 @@ Each generator is one transaction. Checks that refuse an operation come before i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -121,11 +121,12 @@ def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session
 def append(request: AppendRequest) -> Steps[Appended]:
     key = key_of(request.session_id)
     rows = [message_values(message) for message in request.messages]
-    advanced = yield Query("advance", key | advance_values(request, rows) | {"batch_key": request.idempotency_key})
+    counted = {**key, **advance_values(request, rows), "batch_key": request.idempotency_key}
+    advanced = (yield Query("advance", counted)) or (yield Query("begin", counted))
     if not advanced:
         return (yield from _not_advanced(request))
     appended = appended_until(request, int(advanced[0][0]))
-    yield Batch("insert_message", list(placed_rows(request, rows, appended.first_seq)))
+    yield Batch("insert_message", placed_rows(request, rows, appended.first_seq))
     if _passes_multiple(appended, request.work_every):
         yield Query("make_due", key | {"kind": SUMMARIZE, "now": request.now})
     return appended
@@ -175,13 +176,11 @@ def batch_values(request: AppendRequest) -> dict[str, object]:
 _NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
 
 
-def placed_rows(
-    request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int
-) -> Iterator[dict[str, object]]:
+def placed_rows(request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int) -> list[dict[str, object]]:
     key = key_of(request.session_id)
-    for seq, row in enumerate(rows, start=first_seq):
-        batch = batch_values(request) if seq == first_seq else _NO_BATCH
-        yield {**key, "seq": seq, **row, **batch}
+    placed = [{**key, "seq": seq, **row, **_NO_BATCH} for seq, row in enumerate(rows, start=first_seq)]
+    placed[0].update(batch_values(request))
+    return placed
 
 
 def _passes_multiple(appended: Appended, every: int | None) -> bool:

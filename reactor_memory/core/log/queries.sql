@@ -132,8 +132,22 @@ SELECT seq, batch_fingerprint, batch_size FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key
 
 -- name: advance
--- Begins a root, or moves the counter of a session that its owner (or, without one, anybody) continues. Gives no row
--- if it may not, or if the session has the batch of the key.
+-- Moves the counter of a session that its owner (or, without one, anybody) continues. Gives no row if it may not, if
+-- there is no session, or if it has the batch of the key.
+UPDATE conversations
+SET last_seq = last_seq + :count,
+    stored_bytes = stored_bytes + :stored_bytes,
+    updated_at = CASE WHEN updated_at > :now THEN updated_at ELSE :now END,
+    last_budget = COALESCE(:last_budget, last_budget)
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
+  AND (owner_id IS NULL OR owner_id = :owner_id)
+  AND NOT EXISTS (
+    SELECT 1 FROM messages
+    WHERE group_id = :group_id AND conversation_id = :conversation_id AND batch_key = :batch_key)
+RETURNING last_seq
+
+-- name: begin
+-- As `advance`, which gave no row, and begins a root that is not there yet.
 INSERT INTO conversations (group_id, conversation_id, owner_id, agent_name, last_seq, stored_bytes, created_at,
                            updated_at, last_budget)
 SELECT :group_id, :conversation_id, :owner_id, :agent_name, :count, :stored_bytes, :now, :now, :last_budget

@@ -194,18 +194,20 @@ def message_values(message: Message) -> dict[str, Any]:
         "visibility": message.visibility,
         "author_id": message.author_id,
         "content": message.content,
-        "parts": to_json(message.parts) if message.given is None else _parts_and_given(message),
-        "tool_calls": to_json(message.tool_calls),
+        "parts": _parts_of(message) if message.parts or message.given is not None else None,
+        "tool_calls": to_json(message.tool_calls) if message.tool_calls else None,
         "tool_call_id": message.tool_call_id,
         "name": message.name,
-        "metadata": to_json(message.metadata),
+        "metadata": to_json(message.metadata) if message.metadata else None,
         "token_count": message.token_count,
         "tokenizer": message.tokenizer,
         "created_at": message.created_at,
     }
 
 
-def _parts_and_given(message: Message) -> str | None:
+def _parts_of(message: Message) -> str | None:
+    if message.given is None:
+        return to_json(message.parts)
     if message.given == AS_TEXT:
         return to_json(message.parts) or _TEXT_WAS_GIVEN
     return _encode({"parts": message.parts, "given": message.given}).decode()
@@ -219,8 +221,12 @@ _CONTENT = ("content", "parts", "tool_calls", "metadata")
 
 def stored_bytes(values: Iterable[Mapping[str, Any]]) -> int:
     """How many bytes of UTF-8 the content of these messages takes, of which `message_values` made the columns."""
-    texts = (row[column] for row in values for column in _CONTENT)
-    return sum(len(text) if text.isascii() else len(text.encode()) for text in texts if text)
+    taken = 0
+    for row in values:
+        for column in _CONTENT:
+            if text := row[column]:
+                taken += len(text) if text.isascii() else len(text.encode())
+    return taken
 
 
 def whole(rows: Iterable[Row], read: Callable[[Row], T]) -> tuple[list[T], bool]:
