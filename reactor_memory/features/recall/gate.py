@@ -57,6 +57,8 @@ ALIKE_SHARE, MOST_ALIKE = 0.8, 8
 them is its answer.
 """
 
+BEST_HITS = 3
+
 _TOKEN = re.compile(r"[\w#][\w.+@/:#-]*+")
 _LENGTHS = range(3, 81)
 _DIGITS = re.compile(r"\d.*\d.*\d")
@@ -161,6 +163,13 @@ def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], wei
         return False
     told = _most_held(hidden, weights)
     return bool(hidden[0].similarity) or told >= MOVING_MATCHED_SHARE * sum(weights.values())
+
+
+def holds_enough(found: Sequence[IndexHit], weights: Mapping[str, float]) -> bool:
+    """Whether one of the best passages found for a query holds enough of it for memory and window to give way."""
+    best = found[:BEST_HITS]
+    told = max((matched(hit.passage.terms, weights) for hit in best), default=0.0)
+    return any(hit.similarity for hit in best) or told >= MATCHED_SHARE * sum(weights.values())
 
 
 def not_shown(words: Iterable[str], shown: Iterable[str]) -> list[str]:

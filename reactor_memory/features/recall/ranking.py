@@ -1,8 +1,8 @@
 """Which passages answer a query best. Pure, so that every index ranks alike.
 
 The score is BM25 over whether a term occurs at all, not how often: passages are short (Robertson and Zaragoza, "The
-Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the usual k1 and b). A passage counts a share of the
-better one beside it: an answer stands beside its question.
+Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the usual k1). A passage counts a share of the better
+one beside it: an answer stands beside its question.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from msgspec.structs import replace
 from reactor_memory.models.index_requests import IndexAnswer, IndexHit, Passage, RecallQuery
 from reactor_memory.text.analyzer import ANY_ENDING
 
-K1, B = 1.2, 0.75
+K1, B = 1.2, 0.3
+"""B is less than usual, for no passage is long: what repeats a question in few words does not stand before what answers
+it in more (docs/decisions.md).
+"""
 
 TALK_SHARE, STEP_SHARE = 0.8, 0.5
 """What a passage counts of the better one beside it: between words that people said, and where a call or a result is

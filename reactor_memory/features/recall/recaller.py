@@ -31,7 +31,7 @@ from reactor_memory.features.recall.choice import (
     recalled_lines,
     tokens_of,
 )
-from reactor_memory.features.recall.gate import FIRES, IN_WORDS, Verdict, is_worth_moving, verdict
+from reactor_memory.features.recall.gate import FIRES, IN_WORDS, Verdict, holds_enough, is_worth_moving, verdict
 from reactor_memory.features.recall.memory_lines import answering_lines, in_order
 from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.features.recall.question import Question, question_of, words_to_find
@@ -226,7 +226,9 @@ class Recaller:
         """
         shown = shown_whole(context)
         why, may_take = BY_QUERY, True
-        if not question.is_explicit and self._options.default != "always":
+        if question.is_explicit:
+            may_take = holds_enough(findings.found, rarities(findings))
+        elif self._options.default != "always":
             decided, may_take = decide(question, findings, rarities(findings), shown, texts_of(context, draft))
             why = IN_WORDS[decided]
             if decided not in FIRES:

@@ -26,7 +26,7 @@ HAD_SHARE = 0.5
 much as well: a question shows no less than none.
 """
 
-PASSAGE_TOKENS, PASSAGE_SHARE = 250, 0.3
+PASSAGE_TOKENS, PASSAGE_SHARE = 250, 0.4
 """It may take room for a whole passage, with its head and the frame, in any case; of a small budget at most a share."""
 
 
@@ -59,8 +59,11 @@ def room_of(
     if not is_explicit:
         # memory stands where prompt caches begin: it gives way only where nothing else can
         gives = min(spare, max(0, least - beside_newest)) if beside_newest < passage else 0
+    elif not may_take:
+        gives = 0
     most = max(0, min(int(share * (budget - others - memory + gives)), beside_newest + gives))
-    return Room(most=most if is_explicit else min(most, max(free, least)), free=free + gives, memory=gives)
+    takes_all = is_explicit and may_take
+    return Room(most=most if takes_all else min(most, max(free, least)), free=free + gives, memory=gives)
 
 
 def room_beside(room: Room, lines: Iterable[BlockLine]) -> Room:

@@ -13,6 +13,7 @@ from reactor_memory.features.recall.gate import (
     MAX_IDENTIFIERS,
     MOST_ALIKE,
     Verdict,
+    holds_enough,
     identifiers,
     is_worth_moving,
     not_shown,
@@ -112,6 +113,14 @@ def test_the_window_gives_way_to_few_passages_that_stand_out() -> None:
     assert is_worth_moving(few, [], WEIGHTS)
     assert not is_worth_moving(many, [], WEIGHTS)
     assert is_worth_moving([*few, hit(7, "floor", "walrus")], [], WEIGHTS)
+
+
+def test_a_query_takes_nothing_for_what_holds_little_of_it() -> None:
+    assert holds_enough([hit(1), hit(1, "floor", "walrus")], WEIGHTS)
+    assert not holds_enough([hit(9)], WEIGHTS)
+    assert not holds_enough([], WEIGHTS)
+    alike = IndexHit(passage=Passage(seq=1, start=0, end_seq=1, end=1, tokens=1), score=9, similarity=8)
+    assert holds_enough([alike], WEIGHTS)
 
 
 def test_too_little_of_a_question_is_no_answer() -> None:

@@ -36,6 +36,12 @@ def test_a_short_passage_outranks_a_long_one_the_newer_wins() -> None:
     assert seqs(scored(findings(log, "taxi"))) == [5, 3, 1]
 
 
+def test_a_long_answer_outranks_a_short_one_that_holds_less() -> None:
+    answer = "0042 77 4711 " + " ".join(f"{number} marks" for number in range(100, 140))
+    log = [Message.user(text, seq=seq) for seq, text in enumerate(["0042 77", "", answer, "", "815", "815"], start=1)]
+    assert seqs(scored(findings(log, "0042", "77", "4711")))[0] == 3
+
+
 def test_what_stands_beside_an_answer_counts_for_more() -> None:
     log = [Message.user(text, seq=seq) for seq, text in enumerate(["walrus", "at noon", "a taxi", "no"], start=1)]
     answer = scored(findings(log, "walrus"))

@@ -31,6 +31,11 @@ def test_a_message_that_asks_takes_from_the_window_alone() -> None:
     assert room() == Room(most=int(LEAST_SHARE * 2_000), free=0, memory=0)
 
 
+def test_a_query_that_found_little_takes_what_is_free() -> None:
+    assert room(is_explicit=True, may_take=False, free=120) == Room(most=120, free=120, memory=0)
+    assert room(is_explicit=True, free=120) == Room(most=900, free=520, memory=400)
+
+
 @pytest.mark.parametrize("newest", [760, 950, 1_000])
 def test_memory_gives_way_where_the_newest_turns_leave_no_room(newest: int) -> None:
     found = room(newest=newest)
