@@ -51,6 +51,7 @@ def log_service(*, as_json: bool) -> None:
     """Everything that a service has to say: of the library what it does, of others what went wrong."""
     # A line tells none of these, and every record would look them up
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    setattr(logging, "_srcfile", None)  # noqa: B010 - as the documentation of `logging` says, to look for no caller
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLine() if as_json else LogLine(verbose=False))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

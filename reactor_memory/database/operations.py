@@ -67,3 +67,9 @@ def bounded(operation: Callable[P, Steps[T]]) -> Callable[P, Steps[T]]:
     """Marks an operation that reads little whatever the database holds: it may run on the thread of the event loop."""
     operation.is_bounded = True  # type: ignore[attr-defined]
     return operation
+
+
+def single(operation: Callable[P, Steps[T]]) -> Callable[P, Steps[T]]:
+    """Marks a bounded operation that reads with one statement on SQLite, which then needs no transaction around it."""
+    operation.is_single = True  # type: ignore[attr-defined]
+    return bounded(operation)

@@ -38,7 +38,7 @@ from reactor_memory.database.schema import (
     upgrade,
 )
 from reactor_memory.database.sqlite_thread import GRACE_SECONDS, SqliteThread
-from reactor_memory.database.sqlite_transactions import READ, WRITE, SqliteSession
+from reactor_memory.database.sqlite_transactions import READ, SINGLE, WRITE, SqliteSession
 from reactor_memory.database.sqlite_writes import SqliteWrites
 from reactor_memory.database.statements import Statements
 from reactor_memory.errors import (
@@ -206,13 +206,14 @@ class SqliteDatabase(Database):
     async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         self._process.check()
         ends = end_of_call(self._timeout_seconds)
+        begin = SINGLE if getattr(operation, "is_single", False) else READ
         with translated():
             if self._inline is not None and self._may_read_inline(operation):
                 try:
-                    return self._read_inline(self._inline, partial(operation, *args, **kwargs))
+                    return self._read_inline(self._inline, begin, partial(operation, *args, **kwargs))
                 except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
                     pass
-            return await self._on(self._reader, READ, partial(operation, *args, **kwargs), ends)
+            return await self._on(self._reader, begin, partial(operation, *args, **kwargs), ends)
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         ends = end_of_call(self._timeout_seconds)
@@ -280,10 +281,10 @@ class SqliteDatabase(Database):
             and may_block()
         )
 
-    def _read_inline(self, session: SqliteSession, steps: Callable[[], Steps[T]]) -> T:
+    def _read_inline(self, session: SqliteSession, begin: str, steps: Callable[[], Steps[T]]) -> T:
         ends = self._inline_time.began()
         try:
-            return session.run(READ, steps, ends)
+            return session.run(begin, steps, ends)
         except sqlite3.Error as error:
             raise translate(error) from error
         finally:

@@ -15,6 +15,8 @@ from reactor_memory.database.operations import Batch, Query, Rows, Statement, St
 from reactor_memory.database.statements import SqliteQuery
 
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
+SINGLE = ""
+"""One statement that reads sees one state of the database without a transaction."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 _READERS_MILLISECONDS = 250
@@ -81,6 +83,8 @@ class SqliteSession:
         connection = self.connection
         if connection.in_transaction:  # a detector of blocking calls refused the end of the one before
             connection.rollback()
+        if begin == SINGLE:
+            return work()
         connection.execute(begin)
         try:
             result = work()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from litestar import Controller, get, post
 from litestar.params import JSONBody, QueryParameter
@@ -19,6 +19,7 @@ from reactor_memory.server.messages import message_page
 from reactor_memory.server.new_messages import of_agent
 from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.parameters import MAX_PAGE, After, Caller, ConversationId, Key, Limit
+from reactor_memory.server.remembered_calls import REPEATED
 
 OneChannel = Annotated[Channel | None, QueryParameter(name="channel")]
 Budget = Annotated[
@@ -69,7 +70,7 @@ class AgentController(Controller):
     tokens: ServiceTokens
     limits: BodyLimits
 
-    @get("/context", operation_id="getContext")
+    @get("/context", operation_id="getContext", opt={REPEATED: True})
     async def get_context(
         self,
         principal: Caller,
@@ -83,7 +84,7 @@ class AgentController(Controller):
         form: InForm = None,
     ) -> bodies.ConversationContext:
         """What the model is to get next: facts and narrative of what is old, then the newest messages."""
-        shown = await self.messages.context(
+        encoded = await self.messages.context(
             principal,
             conversation_id,
             budget=budget,
@@ -92,8 +93,9 @@ class AgentController(Controller):
             after_message_id=after_message_id,
             report=report,
             summaries=posted,
+            form=serializers.context_with(form),
         )
-        return serializers.context(shown, form)
+        return cast("bodies.ConversationContext", encoded)
 
     @get("/messages", operation_id="listAgentMessages")
     async def list_agent_messages(

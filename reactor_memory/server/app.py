@@ -21,6 +21,7 @@ from reactor_memory.server.paging import ServiceTokens
 from reactor_memory.server.plugin_routes import check_plugin_routes, plugin_routers
 from reactor_memory.server.problems import EXCEPTION_HANDLERS
 from reactor_memory.server.readiness import NO_PROBES, Probes
+from reactor_memory.server.remembered_calls import RememberedCalls
 from reactor_memory.server.request_bodies import JsonRequest
 from reactor_memory.server.request_checks import RequestChecks
 from reactor_memory.server.request_ids import request_id_of
@@ -62,7 +63,8 @@ def create_app(
     )
     check_plugin_routes(app)
     guards.note_routes(app)
-    app.asgi_handler = RequestChecks(app.asgi_handler, settings.store.timeout_seconds)
+    remembered = RememberedCalls(app, app.asgi_handler, authenticator)
+    app.asgi_handler = RequestChecks(remembered, settings.store.timeout_seconds)
     return app
 
 

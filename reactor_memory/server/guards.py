@@ -87,6 +87,14 @@ def check_request(connection: Connection, handler: BaseRouteHandler) -> None:
         _check_acceptable(accept.lower(), _media_type(handler))
 
 
+def is_plain(headers: Headers) -> bool:
+    """Whether nothing in the head of a request asks for another answer than JSON for whoever calls."""
+    for name, value in headers:
+        if name == b"origin" or (name == b"accept" and b"*/*" not in value and b"application/json" not in value):
+            return False
+    return True
+
+
 def _header(headers: Headers, name: bytes) -> str | None:
     """Of the scope: the framework would make a dictionary of all of them first."""
     return next((value.decode("latin-1") for known, value in headers if known == name), None)

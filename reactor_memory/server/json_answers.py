@@ -13,6 +13,15 @@ from reactor_memory.features.sharing.bodies import Answer
 _encode = msgspec.json.Encoder().encode
 
 
+class Encoded:
+    """A body that is encoded already, and may be sent again and again."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, content: Answer) -> None:
+        self.body = _encode(content)
+
+
 class JsonAnswer(Response[Any]):
     """The framework's response, but for our own bodies: these are encoded by what they are, and sent with two headers.
 
@@ -22,8 +31,8 @@ class JsonAnswer(Response[Any]):
 
     def to_asgi_response(self, *args: Any, **parts: Any) -> ASGIApp:  # type: ignore[override]
         content = self.content
-        if isinstance(content, Answer) and not (self.headers or self.cookies or self.background):
-            return _sending(_encode(content), self.status_code)
+        if isinstance(content, Answer | Encoded) and not (self.headers or self.cookies or self.background):
+            return _sending(content.body if isinstance(content, Encoded) else _encode(content), self.status_code)
         return super().to_asgi_response(*args, **parts)  # pyright: ignore
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, overload
 
 from msgspec import UNSET
@@ -24,6 +26,7 @@ from reactor_memory.features.sharing.models import (
 from reactor_memory.forms.losses import Provider
 from reactor_memory.models import JsonObject, Message, ToolCall, is_reasoning
 from reactor_memory.models.ledger import RangeSummary
+from reactor_memory.server.json_answers import Encoded
 
 _TOLD: tuple[Part, ...] = ("narrative", "compressed", "condensed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -143,7 +146,13 @@ def _stored_at(message: Message) -> int:
     return int((message.message_id or "0").replace("-", "")[:12], 16) * 1000
 
 
-def context(shown: SharedContext, form: Provider | None) -> bodies.ConversationContext:
+@cache
+def context_with(form: Provider | None) -> Callable[[SharedContext], Encoded]:
+    """What makes the body of a context (`bodies.ConversationContext`), always the same for a form."""
+    return lambda shown: Encoded(_context(shown, form))
+
+
+def _context(shown: SharedContext, form: Provider | None) -> bodies.ConversationContext:
     return bodies.ConversationContext(
         conversation_id=shown.conversation_id,
         messages=[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -19,7 +20,7 @@ class BoundedBodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            receive = _within(receive, anyio.current_time() + self._timeout_seconds)
+            receive = _within(receive, monotonic() + self._timeout_seconds)
         await self._app(scope, receive, send)
 
 
@@ -31,7 +32,7 @@ def _within(receive: Receive, deadline: float) -> Receive:
         nonlocal is_complete
         if is_complete:
             return await receive()
-        with anyio.move_on_after(deadline - anyio.current_time()):
+        with anyio.move_on_after(deadline - monotonic()):
             message = await receive()
             is_complete = not message.get("more_body", False)
             return message

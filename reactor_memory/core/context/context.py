@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,9 @@ from reactor_memory.models import JsonObject, Message
 if TYPE_CHECKING:
     from reactor_memory.core.context.blocks import Part
     from reactor_memory.core.context.report import ContextReport
+
+
+T = TypeVar("T")
 
 
 class ProviderForms:
@@ -53,10 +56,10 @@ class Context(ProviderForms):
     """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given.
 
     `report` may be what makes it: then it is made when it is first read, of the values that the context was made of.
-    Two contexts are equal if all three are.
+    Two contexts are equal if all three are. `made` is where what is made of a context stays that is given again.
     """
 
-    __slots__ = ("_report", "messages", "system")
+    __slots__ = ("_made", "_report", "messages", "system")
 
     def __init__(
         self,
@@ -64,7 +67,9 @@ class Context(ProviderForms):
         messages: list[Message],
         report: ContextReport | Callable[[], ContextReport],
         system: str | None = None,
+        made: dict[Hashable, Any] | None = None,
     ) -> None:
+        self._made = made
         self.messages = messages
         self.system = system
         self._report = report
@@ -83,6 +88,17 @@ class Context(ProviderForms):
         """The report, or what makes it, if nobody has read it."""
         return self._report
 
+    def once(self, key: Hashable, make: Callable[[Context], T]) -> T:
+        """What `make` makes of the context. Of one that is kept and given again it is what was made before, if that was
+        under the same key: so it must not be changed, and be about as large as the messages.
+        """
+        if self._made is None:
+            return make(self)
+        if key not in self._made:
+            self._made.clear()
+            self._made[key] = make(self)
+        return self._made[key]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):
             return NotImplemented
@@ -96,7 +112,7 @@ class Context(ProviderForms):
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """For a copy or a pickle: what makes a report cannot be pickled, the report can."""
-        return None, {"messages": self.messages, "system": self.system, "_report": self.report}
+        return None, {"messages": self.messages, "system": self.system, "_report": self.report, "_made": None}
 
     def part(self, name: Part) -> list[Message]:
         """The messages of one part."""

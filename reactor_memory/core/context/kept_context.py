@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -27,16 +27,17 @@ _decode = msgspec.msgpack.Decoder(Message).decode
 
 
 class KeptContext(NamedTuple):
-    """Messages as they are, where a copy has all to itself but what is empty; else as bytes."""
+    """Messages as they are, where a copy has all to itself but what is empty; else as bytes. `made`: see `Context`."""
 
     messages: list[Message | bytes]
     is_plain: bool
     report: ContextReport | Callable[[], ContextReport]
     size: int
-    """About how many bytes of memory it takes."""
+    """About how many bytes of memory it takes, with what is made of it."""
+    made: dict[Hashable, Any]
 
     def given(self) -> Context:
-        return Context(messages=self._copied(), report=self.report)
+        return Context(messages=self._copied(), report=self.report, made=self.made)
 
     def _copied(self) -> list[Message]:
         if not self.is_plain:
@@ -65,10 +66,10 @@ def kept_of(context: Context, draft: Draft) -> KeptContext | None:
         else:
             return None
     is_plain = not any(isinstance(each, bytes) for each in messages)
-    read = (*draft.window, *draft.leading, *context.messages)
+    read = (*draft.window, *draft.leading, *context.messages, *context.messages)
     size = sum([_MESSAGE_BYTES + _TIMES_TEXT * len(each.content) for each in read])
     size += sum([_TIMES_TEXT * len(each) for each in messages if isinstance(each, bytes)])
-    return KeptContext(messages, is_plain, context.report_as_made, size)
+    return KeptContext(messages, is_plain, context.report_as_made, size, {})
 
 
 def _is_plain(message: Message) -> bool:

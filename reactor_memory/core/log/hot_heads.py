@@ -20,7 +20,7 @@ from reactor_memory.core import log
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, message_values
 from reactor_memory.database.database import Database
-from reactor_memory.database.operations import Query, Row, Rows, Steps, bounded
+from reactor_memory.database.operations import Query, Row, Rows, Steps, bounded, single
 from reactor_memory.models.requests import Appended, AppendRequest, ContextQuery, ContextRows
 
 Proof: TypeAlias = Row
@@ -258,7 +258,7 @@ class HotHeads:
         self._size -= sum(head.size for head in heads.values())
 
 
-@bounded
+@single
 def _prove(session_id: str) -> Steps[Proof | None]:
     rows = yield Query("proof", key_of(session_id))
     return rows[0] if rows else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -41,6 +42,8 @@ from reactor_memory.models import (
 )
 from reactor_memory.models.ledger import PostedMode
 
+T = TypeVar("T")
+
 CONTINUED = 200
 """Messages of the log that follow at most, if nobody says how many."""
 
@@ -73,6 +76,13 @@ class SharedContext(Value, frozen=True, kw_only=True):
     tokens: int
     report: JsonObject | None = None
     remarks: tuple[str, ...] = ()
+
+
+def _as_shared(shown: SharedContext) -> SharedContext:
+    return shown
+
+
+_AS_SHARED: Any = _as_shared
 
 
 class Messages:
@@ -191,19 +201,22 @@ class Messages:
         after_message_id: str | None = None,
         report: bool = False,
         summaries: PostedMode = "auto",
-    ) -> SharedContext:
+        form: Callable[[SharedContext], T] = _AS_SHARED,
+    ) -> T:
         """The context of `ConversationManager.load_history`, of at most `limit` messages: the oldest of the window
         leave first; with `after_message_id` instead the messages of the log behind that one, in order, without posted
         summaries. What other agents keep for themselves is in neither. The notes about the owner, which other
         conversations are the source of, are not for an agent that calls on behalf of another member.
+
+        It is given as `form` makes it, which must not be changed: it may be given again (`Context.once`).
         """
         client_id = client_of(principal)
         if after_message_id is not None:
             check_text("after_message_id", after_message_id)
 
-        async def act(conversation: Conversation) -> SharedContext:
+        async def act(conversation: Conversation) -> T:
             if after_message_id is not None:
-                return await self._continued(conversation, client_id, after_message_id, limit or CONTINUED)
+                return form(await self._continued(conversation, client_id, after_message_id, limit or CONTINUED))
             session = conversation.session
             has_notes = principal.user_id in (None, session.owner_id)
             context = await self._manager.load_history(
@@ -215,7 +228,10 @@ class Messages:
                 reader_id=client_id,
                 summaries=summaries,
             )
-            return shared_context(session.session_id, context, limit=limit, report=report)
+            return context.once(
+                (limit, report, form),
+                lambda whole: form(shared_context(session.session_id, whole, limit=limit, report=report)),
+            )
 
         return await self._access.acting(principal, conversation_id, act, needs="reader", operation="read")
 

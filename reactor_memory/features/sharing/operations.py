@@ -18,7 +18,7 @@ from reactor_memory.core.log.paging import PREVIEW_SOURCE_LENGTH, preview_of, ti
 from reactor_memory.core.log.rows import key_of, message_from, object_from, session_from, to_json
 from reactor_memory.core.log.user_rows import name_reader, name_user
 from reactor_memory.database.driver_errors import DAMAGE
-from reactor_memory.database.operations import Query, Row, Rows, Steps, bounded
+from reactor_memory.database.operations import Query, Row, Rows, Steps, single
 from reactor_memory.errors import (
     InvalidInputError,
     SessionDeletedError,
@@ -66,7 +66,7 @@ def get_conversation(
     return (yield from _find(conversation_id, user_id, deleted=deleted, described=described))
 
 
-@bounded
+@single
 def undescribed_conversation(
     conversation_id: str, user_id: str | None, *, deleted: bool = False
 ) -> Steps[Conversation | None]:
