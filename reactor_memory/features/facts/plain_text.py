@@ -32,6 +32,9 @@ _ROLE_OR_TOKEN = re.compile(
 """In brackets: a role, a word in capitals (``[INST]``), or letters that may look like one."""
 
 _LINK = re.compile(r"\](?=[(\[:])")
+_LINK_QUOTED = re.compile(r"\](?=\()")
+"""Between marks of quotation no line begins that a link of brackets could refer to (``[1]: ...``)."""
+
 _SYNTAX = re.compile(r"[<>\]`~＜＞﹤﹥［］﹇﹈｀～]")
 """Without one of these none of the patterns above and below finds anything."""
 
@@ -114,7 +117,8 @@ def _harmless(text: str, bracketed: re.Pattern[str] = _BRACKETED) -> str:
         return " ".join(text.split())
     kept = _COMPARED.split(text) if bracketed is _ROLE_OR_TOKEN else [text]
     text = "".join(part if place % 2 else part.translate(_BRACKETS) for place, part in enumerate(kept))
-    line = _LINK.sub("] ", bracketed.sub(r"(\1)", text))
+    link = _LINK_QUOTED if bracketed is _ROLE_OR_TOKEN else _LINK
+    line = link.sub("] ", bracketed.sub(r"(\1)", text))
     return " ".join(_FENCE.sub("'", line).split())
 
 

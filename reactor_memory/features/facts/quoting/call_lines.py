@@ -149,7 +149,7 @@ def _row(call: Linked[Made], dull: frozenset[str], used: frozenset[str]) -> _Row
     fields = [fact for fact in _once(made.fields) if fact not in call.unchanged]
     fields = [fact for fact in fields if fact in changed or _tells(fact, made, dull)]
     if made.role == "read" and not made.failed:
-        fields = [fact for fact in fields if not _is_id(fact) or fact.value in used]
+        fields = [fact for fact in fields if not _is_id(fact) or fact.value in used or _item(fact)]
     ids = [fact for fact in fields if fact in changed or _is_id(fact)]
     first = (
         ids[:MOST_MADE]
@@ -219,12 +219,19 @@ def _item(fact: Fact) -> str:
 
 
 def _telling(fields: Sequence[Fact], told: Container[Fact]) -> Sequence[Fact]:
-    """The fields that say most: those that were told, then those with a digit, in their order. Of one in
-    a list, what names its place says of what it is.
+    """The fields that say most: those that were told, then those with a digit, in their order. Of one in a list, what
+    names its record says of what it is: its name or its id, and the first field where it has neither.
     """
     best = sorted(fields, key=lambda fact: (fact not in told, not any(map(str.isdigit, fact.value))))[:MOST_FIELDS]
     items = {_item(fact) for fact in best} - {""}
-    return [fact for fact in fields if fact in best or (_is_name(fact) and _item(fact) in items)]
+    naming = {_naming([fact for fact in fields if _item(fact) == item]) for item in items}
+    return [fact for fact in fields if fact in best or fact in naming or (_is_name(fact) and _item(fact) in items)]
+
+
+def _naming(fields: Sequence[Fact]) -> Fact:
+    """The field of a record in a list that says which one it is."""
+    by_name, by_id = filter(_is_name, fields), filter(_is_id, fields)
+    return next(by_name, None) or next(by_id, None) or fields[0]
 
 
 def _part(call: Linked[Made], fact: Fact) -> Part:

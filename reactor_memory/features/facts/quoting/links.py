@@ -75,6 +75,7 @@ _MEASURE = re.compile(
 
 
 _COUNTED = re.compile(r"(?P<word>[^\W\d_\u3040-\u9fff]{2,20})[\s:#=]{1,2}(?P<number>\d[\d.,:]{0,12}(?<![.,:]))")
+_WRITTEN, _DIGITS = re.compile(r"\d(?:[.,:]?\d){0,12}"), re.compile(r"\d+")
 _SEVERAL_DIGITS, _DIGIT = re.compile(r"(?<![\w.,:])\d(?:[.,:]?\d){1,11}(?![\w])"), re.compile(r"\d")
 
 
@@ -261,19 +262,39 @@ def _echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> Iter
 
 
 def _outdated_echoes(said: Sequence[Said], glued: Mapping[int, tuple[Said, ...]]) -> frozenset[int]:
-    """What the model said between a statement and its correction with a number that only the statement has."""
+    """What the model said between a statement and its correction with a number that the correction replaces."""
     found: set[int] = set()
     for each in said:
         for other in glued.get(id(each), ()):
-            now = _words_and_numbers(other.fact.value)[1]
-            old = _words_and_numbers(each.fact.value)[1] - now
-            between = (echo for echo in said if now and old and each.seq < echo.seq < other.seq and not echo.is_users)
-            found.update(id(echo) for echo in between if _repeats_old(_words_and_numbers(echo.fact.value)[1], old, now))
+            old, now = _replaced_numbers(each.fact.value, other.fact.value)
+            between = (echo for echo in said if old and each.seq < echo.seq < other.seq and not echo.is_users)
+            found.update(id(echo) for echo in between if _repeats_old(_written_numbers(echo.fact.value), old, now))
     return frozenset(found)
 
 
+def _replaced_numbers(text: str, correction: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The numbers of a statement that do not hold any more, and those that do. Of a correction that says both ("11:00,
+    not 09:30") what is new replaces what is written alike.
+    """
+    before, told = _written_numbers(text), _written_numbers(correction)
+    new = told - before
+    left_out = before - told
+    alike = {_form(number) for number in new}
+    denied = {number for number in before & told if _form(number) in alike}
+    return (frozenset(denied), new) if denied and alike.isdisjoint(map(_form, left_out)) else (left_out, told)
+
+
+def _written_numbers(text: str) -> frozenset[str]:
+    return frozenset(_WRITTEN.findall(text))
+
+
+def _form(number: str) -> str:
+    """How a number is written: a time or an amount by its signs, another one by how many digits it has."""
+    return str(len(number)) if number.isdigit() else _DIGITS.sub("0", number)
+
+
 def _repeats_old(numbers: frozenset[str], old: frozenset[str], now: frozenset[str]) -> bool:
-    return not numbers.isdisjoint(old) and numbers.isdisjoint(now)
+    return bool(now) and not numbers.isdisjoint(old) and numbers.isdisjoint(now)
 
 
 def _answered(

@@ -157,9 +157,12 @@ def _without_most_pasted(clauses: Sequence[_Clause]) -> Sequence[_Clause]:
 
 
 def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
-    """The sentences of all lines. What the model fences is code of a file; what a person fences was pasted."""
+    """The sentences of all lines. What the model fences is code of a file; what a person fences was pasted, and what a
+    line with a colon leads in: as far as its marks of quotation go, if its first line has one, else to a blank line.
+    """
     fenced = led_in = False
-    start = 0
+    start, is_apart = 0, False
+    sign: str | None = None
     mail = _MAIL.search(content) if is_user else None
     last = {closer: content.rfind(closer) for closer in _CLOSERS + '"'} if is_user else {}
     quote = ""
@@ -170,13 +173,28 @@ def _sentences(content: str, *, is_user: bool) -> Iterator[_Clause]:
         quote = "" if opened in line[line.find(line.strip()[:1]) + (not quote) :] else opened
         if _FENCE.match(line):
             fenced = not fenced
+            led_in = led_in and fenced
         elif line.strip() and (is_user or not (fenced or _is_code(line))):
+            if led_in and not fenced:
+                begins = _sign_of_quotation(line, opened)
+                led_in = (begins != "" or not is_apart) if sign is None else sign in ("", begins)
+                sign = begins if sign is None else sign
             is_pasted = bool(opened) or is_of_mail or fenced or led_in or _is_code(line)
             pieces = [_Clause(line.strip(), begin, True)] if is_pasted else _pieces(line, begin)
             yield from pieces
-            led_in = led_in or (is_user and _LEADS_IN.search(line) is not None)
+            if is_user and not led_in and _LEADS_IN.search(line):
+                led_in, sign, is_apart = True, None, False
         elif not line.strip():
-            led_in = led_in and fenced
+            led_in, is_apart = led_in and (fenced or sign is None), True
+
+
+def _sign_of_quotation(line: str, opened: str) -> str:
+    """The sign of a line that is quoted as a whole; empty if it has none."""
+    bare = line.strip()
+    closer = dict(zip(_OPENERS + '"', _CLOSERS + '"', strict=True)).get(bare[:1], "")
+    if opened or (closer and bare[1:].rstrip(" .,!?").endswith(closer)):
+        return '"'
+    return bare[:1] if bare.startswith((">", "|")) else ""
 
 
 def _quote_that_goes_on(line: str, last: Mapping[str, int], end: int) -> str:
