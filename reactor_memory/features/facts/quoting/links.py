@@ -138,16 +138,15 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     last = {words: place for place, words in enumerate(letters)}
     first = {words: place for place, words in reversed(list(enumerate(letters)))}
     shapes = Counter(map(_shape, said))
-    replaced = _replaced(said, shapes)
     followers = _followers(said)
     restated = read_backs(said, made)
     agreed, answers = agreements(restated)
     open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
     questions = {**open_questions, **answers}
     glued = {**_new_limits(said), **_follow_ups(said, letters, times, shapes, questions)}
-    replaced |= _outdated_echoes(said, glued)
     rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, followers, questions)
+    replaced = (_replaced(said, shapes) - _of_own_questions(said, asked, times)) | _outdated_echoes(said, glued)
     told = (each for each in asked.values() if id(each) not in glued)
     repeated = (each for place, each in questions.items() if place not in glued)
     questions = {**questions, **asked}
@@ -215,7 +214,14 @@ def _weight(each: Said, after: Said | None, *, is_person: bool) -> float:
     if is_person:
         own = AT_STAKE if is_at_stake(each) else DATED if each.day and days_meant(each.fact.value, each.day) else USER
         return own * stance
-    return (CLOSING if after is None or after.is_users else MODEL) * stance
+    return (CLOSING if after is None or _is_of_other_turn(after, each) else MODEL) * stance
+
+
+def _is_of_other_turn(after: Said, each: Said) -> bool:
+    """Whether a statement behind what the model said is of a user, or replies to another message than that did: what
+    the user said between them need not be known.
+    """
+    return after.is_users or bool(each.to and after.to and after.to != each.to)
 
 
 def _followers(said: Sequence[Said]) -> Sequence[Said | None]:
@@ -308,10 +314,18 @@ def _answered(
     for each, after in zip(said, followers, strict=True):
         if each.is_users:
             question = each if id(each) not in answers and asks(each.fact.value) else None
-        elif question is not None and (after is None or after.is_users) and _replies(each, question):
+        elif question is not None and (after is None or _is_of_other_turn(after, each)) and _replies(each, question):
             found[id(each)] = question
             question = None
     return found
+
+
+def _of_own_questions(said: Sequence[Said], asked: Mapping[int, Said], times: Mapping[str, int]) -> frozenset[int]:
+    """The answers that repeat their questions word for word, where these were asked once: the answer to another
+    question replaces none of them, in whatever words they agree.
+    """
+    repeating = (each for each in said if id(each) in asked and asked[id(each)].fact.value in each.fact.value)
+    return frozenset(id(each) for each in repeating if times[_letters(asked[id(each)])] == 1)
 
 
 def _replies(each: Said, question: Said) -> bool:

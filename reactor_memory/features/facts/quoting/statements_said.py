@@ -87,6 +87,7 @@ def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
     """
     begun = messages and messages[0].seq != 1
     turn, asked, worked = 0, False, False
+    called_for = frozenset(_called_for(messages))
     for position, message in enumerate(messages):
         begun = begun or message.role != "system"
         worked = worked or message.role == "tool"
@@ -95,7 +96,18 @@ def statements_said(messages: Sequence[Message]) -> Iterator[Fact]:
                 turn, asked, worked = message.seq or 0, asks(message.content), False
             is_last = position + 1 == len(messages) or messages[position + 1].role == "user"
             closes = is_last and not message.tool_calls
-            yield from _statements(message, turn, _worth_of_place(closes=closes, asked=asked, worked=worked))
+            worth = _worth_of_place(closes=closes, asked=asked, worked=worked)
+            yield from _statements(message, turn, worth, is_called_for=message.seq in called_for)
+
+
+def _called_for(messages: Sequence[Message]) -> Iterator[int]:
+    """The messages of users for which tools worked before the user spoke again."""
+    turn = 0
+    for message in messages:
+        if message.role == "user":
+            turn = message.seq or 0
+        elif message.role == "tool" and turn:
+            yield turn
 
 
 def _worth_of_place(*, closes: bool, asked: bool, worked: bool) -> float:
@@ -104,13 +116,15 @@ def _worth_of_place(*, closes: bool, asked: bool, worked: bool) -> float:
     return REPORTS if asked and worked else ANSWERS if asked or worked else CLOSES
 
 
-def _statements(message: Message, turn: int, of_model: float) -> Iterator[Fact]:
+def _statements(message: Message, turn: int, of_model: float, *, is_called_for: bool) -> Iterator[Fact]:
+    """A question for which tools worked is worth what its answer is: one says little without the other."""
     is_user = message.role in ("user", "system")
     speaker = message.name or message.author_id or _NAMELESS.get(message.role, MODEL)
     seq = message.seq or 0
     for number, clause in enumerate(_clauses(message.content, is_user=is_user), start=1):
         stance = _stance(clause)
-        weight = (1.0 if is_user else of_model) * STANCES[stance]
+        own = "own" if stance == "asked" and is_user and is_called_for else stance
+        weight = (1.0 if is_user else of_model) * STANCES[own]
         yield Fact(
             anchor=anchor_of(_one_line(speaker), seq),
             key=_key(stance, number, message, turn),

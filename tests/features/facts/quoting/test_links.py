@@ -413,6 +413,43 @@ def test_the_answer_of_work_is_kept_longer_than_calls() -> None:
     assert worth["the"] > worth["execute_sql"]
 
 
+@pytest.mark.parametrize("question", ["Which singers sang in 2014?", "2014 年是谁唱的？", "Wer sang 2014?"])
+def test_a_question_of_work_is_kept_as_long_as_answers(question: str) -> None:
+    call = [calls(("c1", "execute_sql", {"query": "SELECT name FROM singers"})), result("[('Rose White',)]")]
+
+    def salience(*messages: Message) -> int:
+        return next(fact.salience for fact in read(messages) if fact.value == question)
+
+    assert salience(user(question), *call, says("Rose White.")) > 1.5 * salience(user(question), says("Rose White."))
+
+
+def test_what_closes_a_turn_weighs_the_same_without_the_next_question() -> None:
+    sung, danced = says("In 2014 Rose White sang."), says("Ida Krone danced there.")
+    facts = read([user("Who sang?"), sung, user("And who danced?"), danced])
+    kept = [fact for fact in facts if fact.value != "And who danced?"]
+    weights = [{each.record.fact: each.weight for each in linked(statements_of(of), []).said} for of in (facts, kept)]
+    answer = next(fact for fact in facts if "Rose White" in fact.value)
+    assert weights[0][answer] == weights[1][answer]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("How old are pupils who have a pet?", "How old are pupils who have a pet and no dog or cat?"),
+        ("Wie alt sind Schüler mit Haustier?", "Wie alt sind Schüler mit Haustier ohne Hund und Katze?"),
+        ("¿Cuántos socios tiene el club?", "¿Cuántos socios tiene el club en Lugo desde enero?"),
+        ("Сколько книг в библиотеке школы?", "Сколько книг в библиотеке школы на втором этаже?"),
+        ("Quel est le prix du billet adulte ?", "Quel est le prix du billet adulte pour la grotte rouge ?"),
+    ],
+)
+def test_an_answer_to_another_question_replaces_none(first: str, second: str) -> None:
+    def told(*answers: tuple[str, int]) -> list[str]:
+        return lines(*(each for said, number in answers for each in (user(said), says(f"{said} {number}"))))
+
+    assert not [line for line in told((first, 18), (second, 31)) if "told otherwise" in line]
+    assert [line for line in told((first, 18), (first, 31)) if "told otherwise" in line]
+
+
 def test_an_answer_that_repeats_its_question_stands_without() -> None:
     question = "Which singers sang in 2014?"
     assert "(to" not in one(user(question), says(f'To "{question}": Timbaland and Rose White.'), about="Timbaland")
