@@ -50,7 +50,8 @@ class SqliteWrites:
         self._watch(loop, ends)
         self._waiting.append(waiting)
         if self._told is None or self._told.is_closed():
-            self._ask(loop)
+            self._told = loop
+            loop.call_soon(self._ask, loop)  # once nobody goes on: the thread that wakes wants the interpreter at once
         try:
             return await waiting.future
         finally:
@@ -65,7 +66,6 @@ class SqliteWrites:
             self._timer.cancel()
 
     def _ask(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._told = loop
         self._thread.post(partial(self._write, loop))
 
     def _write(self, loop: asyncio.AbstractEventLoop) -> None:
