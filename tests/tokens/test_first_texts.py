@@ -1,5 +1,7 @@
 """What is counted before the table of the tokenizer is made is what the table gives."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import asyncio
