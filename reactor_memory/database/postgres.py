@@ -28,8 +28,9 @@ from reactor_memory.database.postgres_poolers import (
     is_refused_setting,
     is_unprepared,
     limits_of,
+    set_to,
 )
-from reactor_memory.database.postgres_shards import IS_DISTRIBUTED, PASS_ON, passed_on, values_by_group
+from reactor_memory.database.postgres_shards import HOW_PLACED, KEEP_PLANS, PASS_ON, passed_on, values_by_group
 from reactor_memory.database.schema import (
     is_behind,
     newest_revision,
@@ -97,7 +98,7 @@ class PostgresDatabase(Database):
         self._statement_cache_size = statement_cache_size
         self._timeout_seconds = timeout_seconds
         self._is_pooled = False
-        self._is_distributed = False
+        self._is_distributed = self._is_partitioned = False
         self._pool: PostgresPool | None = None
         self._retired: set[asyncio.Task[None]] = set()
         self._writes = GroupedWrites(self._commit, writers=_WRITERS, apart=True)
@@ -127,7 +128,9 @@ class PostgresDatabase(Database):
         self._is_pooled = self._is_pooled or await is_pooled(connection)
         if self._is_pooled and self._statement_cache_size and not await carries_statements(connection):
             self._do_not_prepare()
-        self._is_distributed = await connection.fetchval(IS_DISTRIBUTED)
+        self._is_distributed, self._is_partitioned = await connection.fetchrow(HOW_PLACED)
+        if not self._is_pooled and self._of_placement():  # this connection is older than what it found
+            await connection.execute(set_to(self._of_placement()))
 
     def _do_not_prepare(self) -> None:
         """From now on, on new connections."""
@@ -174,7 +177,11 @@ class PostgresDatabase(Database):
 
     def _limits(self) -> Mapping[str, str]:
         """Of a connection, and who asks; behind a pooler each transaction has its own."""
-        return {} if self._is_pooled else {SERVICE: "yes", **limits_of(self._timeout_seconds)}
+        own = {SERVICE: "yes", **limits_of(self._timeout_seconds), **self._of_placement()}
+        return {} if self._is_pooled else own
+
+    def _of_placement(self) -> Mapping[str, str]:
+        return (PASS_ON if self._is_distributed else {}) | (KEEP_PLANS if self._is_partitioned else {})
 
     async def close(self) -> None:
         if not self._process.is_this:
@@ -215,8 +222,9 @@ class PostgresDatabase(Database):
         return self._is_pooled or self._is_distributed
 
     def _limited(self, connection: Connection, begin: str, ends: float) -> LimitedTransaction:
-        settings = (PASS_ON,) if self._is_distributed else ()
-        return LimitedTransaction(connection, begin, seconds_until(ends), *settings)
+        """Limits of a connection hold where there is no pooler; nodes need not know them."""
+        settings = {**self._of_placement(), **limits_of(seconds_until(ends))} if self._is_pooled else {}
+        return LimitedTransaction(connection, begin, settings)
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self.read(operation, *args, **kwargs)
@@ -340,7 +348,8 @@ class PostgresDatabase(Database):
     async def _fetch_of_shards(self, connection: Connection, step: Query) -> Rows:
         query = self._statements.postgres[step.name]
         apart = [step.values] if query.by_group is None else values_by_group(step.values, query.by_group)
-        rows = [row for values in apart for row in await connection.fetch(query.text, *query.arguments(values))]
+        sent = query.alone or query
+        rows = [row for values in apart for row in await connection.fetch(sent.text, *sent.arguments(values))]
         if query.is_passed_on:
             await connection.execute(passed_on(dict(rows[0].items())))
         return rows
@@ -441,7 +450,7 @@ def _leaves_doubt(error: BaseException) -> bool:
 
 async def _limit(connection: Connection, seconds: float) -> None:
     """Let the server end a statement, or the wait for a lock, that takes longer."""
-    await connection.execute("; ".join(f"SET {name} = {value}" for name, value in limits_of(seconds).items()))
+    await connection.execute(set_to(limits_of(seconds)))
 
 
 def _failure(error: Exception, doubt: _Doubt | None = None) -> ReactorMemoryError:

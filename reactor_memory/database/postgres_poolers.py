@@ -6,6 +6,7 @@ the pooler carries them along.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -32,6 +33,11 @@ def limits_of(seconds: float) -> dict[str, str]:
     """The server itself ends a statement, or the wait for a lock, that takes longer."""
     milliseconds = str(max(1, int(seconds * 1000)))
     return {"statement_timeout": milliseconds, "lock_timeout": milliseconds}
+
+
+def set_to(settings: Mapping[str, str], *, within: str = "") -> str:
+    """Statements that set these, on a connection or ``LOCAL`` in a transaction."""
+    return "; ".join(f"SET {within}{name} = {value}" for name, value in settings.items())
 
 
 def is_refused_setting(error: Exception) -> bool:
@@ -63,12 +69,11 @@ async def carries_statements(connection: Connection) -> bool:
 
 
 class LimitedTransaction:
-    """A transaction with limits of its own, set on the way in which it begins, as is who asks."""
+    """A transaction with settings of its own, made on the way in which it begins, as is who asks."""
 
-    def __init__(self, connection: Connection, begin: str, seconds: float, *settings: str) -> None:
+    def __init__(self, connection: Connection, begin: str, settings: Mapping[str, str]) -> None:
         self._connection = connection
-        limits = [f"{name} = {value}" for name, value in limits_of(seconds).items()]
-        self._begin = "; SET LOCAL ".join((begin, *settings, *limits, f"{SERVICE} = yes"))
+        self._begin = f"{begin}; {set_to({**settings, SERVICE: 'yes'}, within='LOCAL ')}"
 
     async def start(self) -> None:
         await self._connection.execute(self._begin)

@@ -14,12 +14,21 @@ import msgspec
 from reactor_memory.database.operations import Values
 from reactor_memory.database.statements import ByGroup
 
-PASS_ON = "citus.propagate_set_commands = 'local'"  # noqa: S105 (no password)
+PASS_ON = {"citus.propagate_set_commands": "local"}
 """A setting under which the coordinator passes ``SET LOCAL`` on to the shards of a transaction."""
 
-IS_DISTRIBUTED = "SELECT to_regclass('pg_dist_partition') IS NOT NULL"
-"""Whether the database has the catalogue of Citus. Where it has and the tables are not distributed yet, each group is
-asked for itself without need."""
+KEEP_PLANS = {"plan_cache_mode": "force_generic_plan"}
+"""Over partitions PostgreSQL takes the plan of any value for too dear, as it counts all of them, and so makes one for
+each call, at three times the cost; the kept one opens the partition of its key alone. Nodes of Citus have plain tables,
+and its coordinator plans by values.
+"""
+
+HOW_PLACED = """
+SELECT to_regclass('pg_dist_partition') IS NOT NULL,
+       EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('messages') AND relkind = 'p')
+"""
+"""Whether the database has the catalogue of Citus, and whether its tables are partitions of one server. Where it has
+Citus and the tables are not distributed yet, each group is asked for itself without need."""
 
 
 def passed_on(settings: Mapping[str, str]) -> str:
@@ -39,6 +48,6 @@ def values_by_group(values: Values, by_group: ByGroup) -> Sequence[dict[str, Any
     for each in msgspec.json.decode(values[by_group.parameter], type=list[list[Any]]):
         groups.setdefault(each[by_group.place], []).append(each)
     return [
-        {**values, by_group.parameter: msgspec.json.encode(own).decode(), "group_ids": [group_id]}
+        {**values, by_group.parameter: msgspec.json.encode(own).decode(), "group_ids": [group_id], "group_id": group_id}
         for group_id, own in groups.items()
     ]

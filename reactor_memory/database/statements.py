@@ -6,9 +6,9 @@ another block of the file; one that is no statement by itself begins with ``-- p
 become ``$n``, one number a name; for SQLite ``?``, which it binds faster than names.
 
 A comment ``-- by group: parts[1]`` says that a statement asks for several groups at once: `parts` is a JSON list of
-lists with the group at place 1, and `group_ids` an array of these groups. Where tables are distributed, it is run for
-each group alone. ``-- passed on`` says that a statement names whom its transaction is for: its columns are settings
-below ``reactor_memory.``, which then have to reach all shards.
+lists with the group at place 1, and the key of each table is one of `group_ids`, an array of these groups. Where tables
+are distributed, it is run for each group alone, whose key is a value then. ``-- passed on`` says that a statement names
+whom its transaction is for: its columns are settings below ``reactor_memory.``, which then have to reach all shards.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _OWN_FILE = Path(__file__).with_name("statements.sql")
 _HEADER = re.compile(r"^-- (name|part): (\w+)( \[postgres\])?$", re.MULTILINE)
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 _BY_GROUP = re.compile(r"^-- by group: (\w+)\[(\d)\]$", re.MULTILINE)
+_ONE_OF_GROUPS = re.compile(r"ANY\(:group_ids::text\[\]\)(?: AND group_id = \w+ ->> \d)?")
 _COMMENT_LINE = re.compile(r"^--[^\n]*\n?", re.MULTILINE)
 _LITERAL_OR_PARAMETER = re.compile(r"'(?:[^']|'')*'|::\w+|:([a-z_]\w*)")
 _OVERWRITES = re.compile(
@@ -44,12 +45,15 @@ class ByGroup(NamedTuple):
 
 
 class PostgresQuery(NamedTuple):
-    """A statement with ``$n`` parameters, and which named value each number takes."""
+    """A statement with ``$n`` parameters, and which named value each number takes. `alone`: about one group, if it asks
+    for several at once.
+    """
 
     text: str
     parameters: tuple[str, ...]
     by_group: ByGroup | None = None
     is_passed_on: bool = False
+    alone: PostgresQuery | None = None
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
         return [values[name] for name in self.parameters]
@@ -152,4 +156,10 @@ class Statements:
 
 
 def _for_postgres(block: Block) -> PostgresQuery:
-    return to_numbered(block.statement)._replace(by_group=block.by_group, is_passed_on=block.is_passed_on)
+    query = to_numbered(block.statement)._replace(by_group=block.by_group, is_passed_on=block.is_passed_on)
+    return query if block.by_group is None else query._replace(alone=to_numbered(about_one_group(block.statement)))
+
+
+def about_one_group(statement: str) -> str:
+    """A kept plan opens the shard of a value alone; that of one of an array, or of a part of JSON, it does not know."""
+    return _ONE_OF_GROUPS.sub(":group_id::text", statement)

@@ -3,6 +3,7 @@
 On one server, by functions that stand for those of Citus (`tests/scenes/clusters.py`).
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from reactor_memory.features.sharing import operations as conversations
 from reactor_memory.features.sharing.models import ConversationsQuery
 from reactor_memory.models import Message
 from reactor_memory.testing import append_messages
+from reactor_memory.wiring.queries import QUERIES
 from tests.scenes.clusters import PARTITIONS, make_cluster
 from tests.scenes.stores import SqlStore, memory_store, postgres_store
 
@@ -154,3 +156,22 @@ async def test_store_names_itself_in_every_transaction(store: SqlStore) -> None:
             return [await connection.fetchval("SELECT current_setting($1)", name) for name in names]
 
     assert await pool.run(told) == ["local", "yes"]
+
+
+@pytest.mark.parametrize("is_partitioned", [False, True])
+async def test_plans_are_kept_over_partitions_alone(store: SqlStore, postgres_dsn: str, is_partitioned: bool) -> None:
+    """Otherwise each call plans anew: on the first connection of a store, and on later ones."""
+    if is_partitioned:
+        await distribute(store.database)
+    database = PostgresDatabase(postgres_dsn, QUERIES, pool_size=2)
+    await database.open()
+    pool = database._pool
+    assert pool is not None
+
+    async def mode(connection: Any) -> str:
+        await anyio.sleep(0.05)  # so that the other one needs a connection of its own
+        return await connection.fetchval("SHOW plan_cache_mode")
+
+    modes = await asyncio.gather(pool.run(mode), pool.run(mode))
+    await database.close()
+    assert modes == ["force_generic_plan" if is_partitioned else "auto"] * 2

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from reactor_memory.core.log.walks import list_groups
 from reactor_memory.features.transfer import operations as transfer
 from reactor_memory.testing.builders import append_messages, numbered, wall_clock
 from tests.conformance.suites.transfer import Store, contents, fill
@@ -110,6 +111,6 @@ async def arrived(store: Store) -> int:
     """How many messages the target shows, of how many sessions."""
     groups = [
         await store.database.read(transfer.export_group, group_id)
-        for group_id in await store.database.read(transfer.list_groups, limit=10_000)
+        for group_id in await store.database.read(list_groups, limit=10_000)
     ]
     return sum(1 + stored.message_count for group in groups for stored in group)

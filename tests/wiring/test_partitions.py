@@ -1,4 +1,4 @@
-"""Where tables are distributed, the plan of a statement looks into one partition of each."""
+"""Where tables are distributed, the plan of a statement, kept or made anew, looks into one partition of each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 import asyncpg
 import pytest
 
+from reactor_memory.database.postgres_shards import KEEP_PLANS
 from reactor_memory.database.statements import PostgresQuery
 from reactor_memory.wiring.queries import QUERIES
+from tests.scenes.kept_plans import prepare, told
 from tests.scenes.tables import each_row
 from tests.wiring.routes import placements
 from tests.wiring.test_routing import ACROSS, NOT_WHERE_DISTRIBUTED
@@ -27,23 +29,24 @@ ROUTED = [name for name in QUERIES.postgres if name not in {*ACROSS, *NOT_WHERE_
 
 @each_row("name", ROUTED)
 async def test_plan_looks_into_one_partition(sharded_postgres_dsn: str, name: str) -> None:
-    query = QUERIES.postgres[name]
+    query = QUERIES.postgres[name].alone or QUERIES.postgres[name]
     if WITHOUT_PLAN.search(query.text):
         return
-    connection = await asyncpg.connect(sharded_postgres_dsn)
-    try:
-        partitions = await partitions_of(connection, query)
-    finally:
-        await connection.close()
-    assert all(len(found) == 1 for found in partitions.values()), partitions
+    for settings in (KEEP_PLANS, {"plan_cache_mode": "force_custom_plan"}):
+        connection = await asyncpg.connect(sharded_postgres_dsn, server_settings=settings)
+        try:
+            partitions = await partitions_of(connection, query)
+        finally:
+            await connection.close()
+        assert all(len(found) == 1 for found in partitions.values()), partitions
 
 
 async def partitions_of(connection: Any, query: PostgresQuery) -> dict[str, set[str]]:
     """Those that the plan reads or changes, of each table."""
-    prepared = await connection.prepare(query.text)
-    plan = await prepared.explain(*[_sample(each) for each in prepared.get_parameters()])
+    kinds = (await connection.prepare(query.text)).get_parameters()
+    explained = await prepare(connection, query.text, [_sample(each) for each in kinds])
     found: dict[str, set[str]] = defaultdict(set)
-    for relation in _relations(plan):
+    for relation in _relations(await told(connection, explained)):
         table = PARTITION.sub("", relation)
         if table != relation and table in placements():
             found[table].add(relation)

@@ -33,7 +33,7 @@ FORBIDDEN = re.compile(
 )
 HARMLESS_SCAN = re.compile(
     r"CONSTANT ROW|VIRTUAL TABLE INDEX (?:1:|0:=|0:><|\d+:M\d)"
-    r"|SCAN (?:best|wanted|needed|archived|load|\(subquery-\d+\))$"
+    r"|SCAN (?:best|wanted|needed|archived|load|held|meanings|\(subquery-\d+\))$"
 )
 """Of bound JSON, of what full text matched, of rows that another step has found."""
 SQL = "\n".join(path.read_text() for path in PACKAGE.rglob("*.sql"))
@@ -113,6 +113,7 @@ class TestTheFile:
         used |= set(re.findall(r'"(delete_\w+|forget_work|\w+_of_ranges|rewrite|checkpoint)"', SOURCES))
         used |= set(re.findall(r'"(read_\w*context\w*|recall_search\w*|recall_places\w*|merge_\w+)"', SOURCES))
         used |= set(re.findall(r'"(count_\w+|finish_scrub|scrub_soon)"', SOURCES))
+        used |= set(re.findall(r'\bof_(?:all_)?groups\("(\w+)"', SOURCES))
         assert used == {block.name for block in QUERIES.blocks}
 
     def test_every_part_is_included_under_its_own_name(self) -> None:
@@ -190,7 +191,7 @@ KEYS_OF_MESSAGES = ("sqlite_autoindex_messages_1", None)
 WHOLE_TABLES = {"tables", "revision", "touch", "api_keys", "recall_numbers_of_nothing", "unindex_recall_passages"}
 """The schema and a small table; and where the recall index is damaged, or forgets by words between two bounds."""
 
-WHOLE_SESSIONS = {"delete_messages", "gaps", "messages_taken_away", "place_of_message"}
+WHOLE_SESSIONS = {"delete_messages", "gaps", "totals", "messages_taken_away", "place_of_message"}
 """What is deleted, what `doctor` counts, what was taken away, and a message of which nothing is known but its id."""
 
 

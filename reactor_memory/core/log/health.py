@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from shlex import quote
 
 from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.placement import placement
 from reactor_memory.core.log.scrubbing import FILES, LONG_SECONDS
+from reactor_memory.core.log.walks import of_all_groups, summed
 from reactor_memory.database.database import Database
 from reactor_memory.database.deadlines import within
 from reactor_memory.database.operations import Query, Row, Rows, Statement, Steps
@@ -18,6 +20,7 @@ SAFE_WITH_SEVERAL_PROCESSES = (3, 51, 3)
 """Before this version of SQLite a checkpoint may, very rarely, race with the writer of another process."""
 
 _MOST_PROBLEMS = 100
+_MOST_GAPS = 20
 
 _LEFT = {"scrub": SCRUB, "erase": ERASE, "forget": FORGET, "erase_user": ERASE_USER}
 _PLACES = {
@@ -59,13 +62,13 @@ def _describe_postgres() -> Steps[StoreHealth]:
 def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     first, *rest = details
     revision = yield from read_revision()
-    sessions, messages = (yield Query("totals", {}))[0]
+    sessions, messages = summed((yield from of_all_groups("totals")))
     of_features: tuple[tuple[str, str], ...] = ()
     for hook in hooks():
         of_features += yield from hook.health()
     damages = yield from _damages()
-    gaps = yield Query("gaps", {"limit": 20})
-    left = yield Query("left_of_erasures", _LEFT)
+    gaps = (yield from of_all_groups("gaps", {"limit": _MOST_GAPS}))[:_MOST_GAPS]
+    left = _by_kind((yield from of_all_groups("left_of_erasures", _LEFT)))
     return StoreHealth(
         details=(
             *first,
@@ -98,6 +101,22 @@ def make_again_what_is_damaged(session_id: str) -> Steps[None]:
     for hook in hooks():
         if (yield from hook.damaged(session_id)):
             yield from hook.make_again(session_id)
+
+
+def _by_kind(rows: Iterable[Row]) -> list[Row]:
+    """How many rows each kind has, the most attempts, and one of the last errors."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(row[0], []).append(row)
+    return [
+        (
+            kind,
+            sum(row[1] for row in found),
+            max(row[2] for row in found),
+            max((row[3] for row in found if row[3] is not None), default=None),
+        )
+        for kind, found in sorted(kinds.items())
+    ]
 
 
 def _left(row: Row) -> str:

@@ -795,16 +795,35 @@ SELECT create_distributed_table(CAST(:table::text AS regclass), :key::text, colo
 SELECT create_reference_table(CAST(:table::text AS regclass))
 
 -- name: totals
--- across groups
-SELECT (SELECT COUNT(*) FROM conversations WHERE deleted_at IS NULL), (SELECT COUNT(*) FROM messages)
+-- Of these groups; `groups` is JSON: lists of one id.
+SELECT (SELECT COUNT(*) FROM conversations
+        WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups)) AND deleted_at IS NULL),
+       (SELECT COUNT(*) FROM messages WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups)))
 
--- name: gaps
--- Sessions whose counter and messages disagree.
--- across groups
+-- name: totals [postgres]
+-- by group: groups[0]
+SELECT (SELECT COUNT(*) FROM conversations WHERE group_id = ANY(:group_ids::text[]) AND deleted_at IS NULL),
+       (SELECT COUNT(*) FROM messages WHERE group_id = ANY(:group_ids::text[]))
+
+-- part: with_messages
 SELECT own.conversation_id
 FROM conversations AS own
 LEFT JOIN messages AS message ON message.group_id = own.group_id AND message.conversation_id = own.conversation_id
-WHERE own.purged_at IS NULL
+
+-- name: gaps
+-- Sessions of these groups whose counter and messages disagree.
+-- include: with_messages
+WHERE own.group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+-- include: which_disagree
+
+-- name: gaps [postgres]
+-- by group: groups[0]
+-- include: with_messages
+WHERE own.group_id = ANY(:group_ids::text[])
+-- include: which_disagree
+
+-- part: which_disagree
+  AND own.purged_at IS NULL
 GROUP BY own.group_id, own.conversation_id, own.last_seq, own.forked_at_seq
 HAVING COUNT(message.seq) <> own.last_seq - COALESCE(own.forked_at_seq - 1, 0)
     OR COALESCE(MAX(message.seq), own.last_seq) <> own.last_seq
@@ -955,11 +974,16 @@ UPDATE background_work SET due_at = 0
 WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence AND lease_until = 0 AND attempts = 0
 
 -- name: left_of_erasures
--- across groups
 SELECT kind, COUNT(*), MAX(attempts), MAX(last_error) FROM background_work
-WHERE kind IN (:scrub, :erase, :forget, :erase_user)
+WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+  AND kind IN (:scrub, :erase, :forget, :erase_user)
 GROUP BY kind
-ORDER BY kind
+
+-- name: left_of_erasures [postgres]
+-- by group: groups[0]
+SELECT kind, COUNT(*), MAX(attempts), MAX(last_error) FROM background_work
+WHERE group_id = ANY(:group_ids::text[]) AND kind IN (:scrub, :erase, :forget, :erase_user)
+GROUP BY kind
 
 -- name: rewrite
 -- across groups

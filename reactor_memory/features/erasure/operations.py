@@ -19,6 +19,7 @@ from reactor_memory.core.log.rows import key_of, session_from
 from reactor_memory.core.log.scrubbing import note_scrub
 from reactor_memory.core.log.tombstones import branches_showing, entomb
 from reactor_memory.core.log.user_rows import name_user
+from reactor_memory.core.log.walks import list_groups
 from reactor_memory.database.operations import Batch, Query, Steps
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.erasure.models import Erased
@@ -126,16 +127,10 @@ def begin_user(user_id: str, *, now: int, lease_microseconds: int) -> Steps[int]
     """`forget_user`, and a note for each group of the user that it is to be erased: whoever finds one later goes on."""
     values = {"kind": ERASE_USER, "now": now, "lease_until": now + lease_microseconds}
     after, limit = "", 1_000
-    while roots := (yield from _owned_roots(user_id, after=after, limit=limit)):
+    while roots := (yield from list_groups(owner_id=user_id, after=after, limit=limit)):
         yield Batch("note_erasure_of_group", [key_of(root) | values for root in roots])
         after = roots[-1]
     return (yield from forget_user(user_id, now=now))
-
-
-def _owned_roots(user_id: str, *, after: str, limit: int) -> Steps[list[str]]:
-    """Deleted ones, too."""
-    rows = yield Query("list_groups", {"owner_id": user_id, "after": after, "limit": limit})
-    return [row[0] for row in rows]
 
 
 def drop_work(session_ids: Sequence[str], kind: str) -> Steps[None]:
@@ -160,7 +155,7 @@ def group_to_erase(group_id: str) -> Steps[tuple[str | None, tuple[str, ...]]]:
 
 def owned_groups(user_id: str, *, after: str = "", limit: int = 100) -> Steps[tuple[tuple[str, ...], ...]]:
     groups: list[tuple[str, ...]] = []
-    for root in (yield from _owned_roots(user_id, after=after, limit=limit)):
+    for root in (yield from list_groups(owner_id=user_id, after=after, limit=limit)):
         group = yield Query("group_ids", {"group_id": root})
         groups.append(tuple(sorted((row[0] for row in group), key=lambda each: (is_fork(each), each))))
     return tuple(groups)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.hooks import Gone, LogHook
-from reactor_memory.database.operations import Query, Steps
+from reactor_memory.core.log.walks import of_all_groups, of_groups, summed
+from reactor_memory.database.operations import Steps
 from reactor_memory.features.recall import operations as recall
 from reactor_memory.models import Session
 
@@ -18,7 +20,10 @@ class RecallHook(LogHook):
     derives = "recall index"
 
     def damaged(self, session_id: str | None) -> Steps[tuple[str, ...]]:
-        return tuple([row[0] for row in (yield Query("damaged_recall_ranges", {"conversation_id": session_id}))])
+        if session_id is None:
+            return tuple([row[0] for row in (yield from of_all_groups("damaged_recall_ranges"))])
+        rows = yield from of_groups("damaged_recall_ranges", {}, [group_of(session_id)])
+        return tuple([row[0] for row in rows if row[0] == session_id])
 
     def make_again(self, session_id: str) -> Steps[None]:
         yield from recall.make_again([session_id])
@@ -37,7 +42,8 @@ class RecallHook(LogHook):
         yield from recall.forget([session_id])
 
     def health(self) -> Steps[tuple[tuple[str, str], ...]]:
-        return (recall.state_detail((yield Query("recall_state", {}))[0]),)
+        sessions, messages = summed((yield from of_all_groups("recall_state")))
+        return (recall.state_detail(sessions, messages),)
 
 
 HOOK = RecallHook()

@@ -16,7 +16,7 @@ import msgspec
 
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, to_json
-from reactor_memory.database.operations import Batch, Query, Row, Steps, bounded
+from reactor_memory.database.operations import Batch, Query, Steps, bounded
 from reactor_memory.errors import StoreCorruptError
 from reactor_memory.features.recall.indexed_ranges import indexed_ranges, outside
 from reactor_memory.features.recall.ranking import begun_words, best_places, rarity, scored
@@ -348,9 +348,9 @@ def _hit(row: _Row, names: Sequence[str]) -> IndexHit:
     return IndexHit(passage=passage, length=length)
 
 
-def state_detail(row: Row) -> tuple[str, str]:
-    """The answer of the query `recall_state` for a report of the store's health."""
-    return "recall index", f"{row[1]} messages, sessions: {row[0]}"
+def state_detail(sessions: int, messages: int) -> tuple[str, str]:
+    """What is indexed, for a report of the store's health."""
+    return "recall index", f"{messages} messages, sessions: {sessions}"
 
 
 def truncate(session_ids: Iterable[str], *, seq: int) -> Steps[None]:

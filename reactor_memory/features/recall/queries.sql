@@ -182,9 +182,14 @@ FROM wanted JOIN recall_passages USING (conversation_id, place)
 WHERE group_id = :group_id
 
 -- name: recall_state
--- How many conversations are indexed, and how many of their messages.
--- across groups
+-- How many conversations of these groups are indexed, and how many of their messages.
 SELECT COUNT(*), CAST(COALESCE(SUM(end_seq - start_seq + 1), 0) AS BIGINT) FROM recall_ranges
+WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+
+-- name: recall_state [postgres]
+-- by group: groups[0]
+SELECT COUNT(*), CAST(COALESCE(SUM(end_seq - start_seq + 1), 0) AS BIGINT) FROM recall_ranges
+WHERE group_id = ANY(:group_ids::text[])
 
 -- name: merge_index
 -- The full text of SQLite keeps deleted terms until its parts are merged: so many pages at a time.
@@ -213,25 +218,26 @@ WHERE message.group_id = :group_id AND message.conversation_id = place ->> 0 AND
   AND (message.state IS NULL OR (message.state IN ('archived', 'cleared') AND message.archived_until > (place ->> 2)::bigint))
 
 -- name: damaged_recall_ranges
--- across groups
--- The conversations, or this one, whose range or passages hold what this library never wrote.
-SELECT conversation_id FROM recall_ranges
-WHERE (:conversation_id IS NULL OR conversation_id = :conversation_id)
-  AND (typeof(start_seq) <> 'integer' OR typeof(end_seq) <> 'integer' OR typeof(number) <> 'integer'
-       OR typeof(version) <> 'integer' OR start_seq <= 0 OR end_seq < start_seq - 1 OR number < 0)
+-- The conversations of these groups whose range or passages hold what this library never wrote.
+WITH held AS MATERIALIZED (
+    SELECT * FROM recall_ranges WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+)
+SELECT conversation_id FROM held
+WHERE typeof(start_seq) <> 'integer' OR typeof(end_seq) <> 'integer' OR typeof(number) <> 'integer'
+   OR typeof(version) <> 'integer' OR start_seq <= 0 OR end_seq < start_seq - 1 OR number < 0
 UNION
-SELECT held.conversation_id FROM recall_passages AS passage JOIN recall_ranges AS held ON held.number = passage.place >> 40
-WHERE (:conversation_id IS NULL OR held.conversation_id = :conversation_id)
-  AND (typeof(passage.end_seq) <> 'integer' OR typeof(start_at) <> 'integer' OR typeof(end_at) <> 'integer'
-       OR typeof(call_seq) <> 'integer' OR typeof(tokens) <> 'integer' OR typeof(length) <> 'integer'
-       OR passage.end_seq < 0 OR start_at < 0 OR end_at < 0 OR call_seq < 0 OR tokens < 0 OR length < 0)
+SELECT held.conversation_id
+FROM held
+CROSS JOIN recall_passages AS passage ON passage.place >= held.number << 40 AND passage.place < held.number + 1 << 40
+WHERE typeof(passage.end_seq) <> 'integer' OR typeof(start_at) <> 'integer' OR typeof(end_at) <> 'integer'
+   OR typeof(call_seq) <> 'integer' OR typeof(tokens) <> 'integer' OR typeof(length) <> 'integer'
+   OR passage.end_seq < 0 OR start_at < 0 OR end_at < 0 OR call_seq < 0 OR tokens < 0 OR length < 0
 
 -- name: damaged_recall_ranges [postgres]
--- across groups
+-- by group: groups[0]
 SELECT conversation_id FROM recall_ranges
-WHERE (CAST(:conversation_id AS TEXT) IS NULL OR conversation_id = CAST(:conversation_id AS TEXT))
-  AND (start_seq <= 0 OR end_seq < start_seq - 1 OR number < 0)
+WHERE group_id = ANY(:group_ids::text[]) AND (start_seq <= 0 OR end_seq < start_seq - 1 OR number < 0)
 UNION
 SELECT conversation_id FROM recall_passages
-WHERE (CAST(:conversation_id AS TEXT) IS NULL OR conversation_id = CAST(:conversation_id AS TEXT))
+WHERE group_id = ANY(:group_ids::text[])
   AND (end_seq < 0 OR start_at < 0 OR end_at < 0 OR call_seq < 0 OR tokens < 0 OR length < 0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from reactor_memory.core.log import deletion
 from reactor_memory.core.log.rows import session_from
-from reactor_memory.database.operations import Query, Steps
+from reactor_memory.core.log.walks import list_groups, of_groups
+from reactor_memory.database.operations import Query, Row, Steps
 from reactor_memory.models import Value
 
 
@@ -18,9 +19,15 @@ class IdleGroup(Value, frozen=True, kw_only=True):
 
 
 def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
-    rows = yield Query("idle_groups", {"before": before, "after": after, "limit": limit})
+    """The first `limit` behind `after`, in the order of their ids."""
+    found: list[Row] = []
+    while len(found) < limit and (page := (yield from list_groups(after=after))):
+        rows = yield from of_groups("idle_groups", {"before": before}, page)
+        found += sorted(rows, key=lambda row: row[0])
+        after = page[-1]
     return tuple(
-        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3]) for row in rows
+        IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3])
+        for row in found[:limit]
     )
 
 

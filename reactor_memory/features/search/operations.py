@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import branch_from, key_of, message_from, to_json
 from reactor_memory.core.log.user_rows import name_user
+from reactor_memory.core.log.walks import of_all_groups, of_groups
 from reactor_memory.database.operations import Batch, Query, Row, Steps
 from reactor_memory.errors import InvalidInputError, StoreCorruptError
 from reactor_memory.features.recall.operations import term_key
@@ -429,6 +430,8 @@ def damaged_entries(conversation_ids: Sequence[str] | None, *, vector_bytes: int
     """Of these conversations, or of all, those of which search holds something that cannot be read. `vector_bytes`: how
     long a vector is, if that is known; else all of a conversation and a model are as long.
     """
-    ids = None if conversation_ids is None else to_json(conversation_ids) or "[]"
-    rows = yield Query("damaged_entries", {"conversations": ids, "vector_bytes": vector_bytes})
-    return tuple([row[0] for row in rows])
+    values = {"vector_bytes": vector_bytes}
+    if conversation_ids is None:
+        return tuple([row[0] for row in (yield from of_all_groups("damaged_entries", values))])
+    rows = yield from of_groups("damaged_entries", values, {group_of(each) for each in conversation_ids})
+    return tuple([row[0] for row in rows if row[0] in conversation_ids])

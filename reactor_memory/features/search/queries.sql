@@ -335,34 +335,34 @@ INSERT INTO search_entries (search_entries, rank) VALUES ('merge', -500)
 SELECT 1
 
 -- name: damaged_entries
--- across groups
--- Of these conversations, or of all. `vector_bytes`: how long a vector is, if that is known.
-WITH wanted AS (SELECT value AS id FROM json_each(:conversations))
-SELECT conversation_id FROM search_progress
-WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
-  AND (typeof(indexed_seq) <> 'integer' OR typeof(embedded_seq) <> 'integer' OR typeof(number) <> 'integer'
-       OR typeof(scope) <> 'text' OR length(scope) <> 8 OR scope GLOB '*[^0-9a-f]*'
-       OR typeof(parked) <> 'integer' OR indexed_seq < 0 OR embedded_seq < 0 OR number < 0)
+-- Of these groups. `vector_bytes`: how long a vector is, if that is known.
+WITH held AS MATERIALIZED (
+    SELECT * FROM search_progress WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+), meanings AS (
+    SELECT * FROM embeddings WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+)
+SELECT conversation_id FROM held
+WHERE typeof(indexed_seq) <> 'integer' OR typeof(embedded_seq) <> 'integer' OR typeof(number) <> 'integer'
+   OR typeof(scope) <> 'text' OR length(scope) <> 8 OR scope GLOB '*[^0-9a-f]*'
+   OR typeof(parked) <> 'integer' OR indexed_seq < 0 OR embedded_seq < 0 OR number < 0
 UNION
-SELECT conversation_id FROM search_entries
-WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
-  AND (typeof(seq) <> 'integer' OR typeof(length) <> 'integer' OR typeof(sent_at) <> 'integer'
-       OR seq < 0 OR length < 0)
+SELECT held.conversation_id
+FROM held
+CROSS JOIN search_entries AS entry ON entry.rowid >= held.number << 31 AND entry.rowid < held.number + 1 << 31
+WHERE typeof(entry.seq) <> 'integer' OR typeof(entry.length) <> 'integer' OR typeof(entry.sent_at) <> 'integer'
+   OR entry.seq < 0 OR entry.length < 0
 UNION
-SELECT conversation_id FROM embeddings
-WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
-  AND (typeof(vector) <> 'blob' OR typeof(seq) <> 'integer' OR typeof(sent_at) <> 'integer'
-       OR (CAST(:vector_bytes AS INTEGER) IS NOT NULL AND length(vector) <> CAST(:vector_bytes AS INTEGER)))
+SELECT conversation_id FROM meanings
+WHERE typeof(vector) <> 'blob' OR typeof(seq) <> 'integer' OR typeof(sent_at) <> 'integer'
+   OR (CAST(:vector_bytes AS INTEGER) IS NOT NULL AND length(vector) <> CAST(:vector_bytes AS INTEGER))
 UNION
-SELECT conversation_id FROM embeddings
-WHERE (:conversations IS NULL OR conversation_id IN (SELECT id FROM wanted))
+SELECT conversation_id FROM meanings
 GROUP BY conversation_id, model
 HAVING MIN(length(vector)) <> MAX(length(vector))
 
 -- name: damaged_entries [postgres]
--- across groups
+-- by group: groups[0]
 -- As above. Its columns hold what they are declared for.
 SELECT conversation_id FROM search_progress
-WHERE (CAST(:conversations AS TEXT) IS NULL
-       OR conversation_id IN (SELECT json_array_elements_text(CAST(:conversations AS TEXT)::json)))
+WHERE group_id = ANY(:group_ids::text[])
   AND (indexed_seq < 0 OR embedded_seq < 0 OR :vector_bytes::bigint < 0 OR scope !~ '^[0-9a-f]{8}$')

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from reactor_memory.core.log.walks import list_groups
 from reactor_memory.database.database import Database
 from reactor_memory.errors import CopyConflictError, SessionNotFoundError
 from reactor_memory.features.entries import operations as entry_rows
@@ -109,7 +110,7 @@ class SessionCopier:
 
     async def _groups(self) -> AsyncGenerator[str]:
         after = ""
-        while page := await self._source.read(transfer.list_groups, owner_id=self._owner_id, after=after):
+        while page := await self._source.read(list_groups, owner_id=self._owner_id, after=after):
             for group_id in page:
                 yield group_id
             after = page[-1]

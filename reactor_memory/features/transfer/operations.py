@@ -105,12 +105,6 @@ class StoredUser(Value, frozen=True, kw_only=True):
     items: tuple[Item, ...] = ()
 
 
-def list_groups(*, owner_id: str | None = None, after: str = "", limit: int = 100) -> Steps[tuple[str, ...]]:
-    """The ids of groups behind `after`, in their order, deleted ones included: all, or those of one owner."""
-    rows = yield Query("list_groups", {"owner_id": owner_id, "after": after, "limit": limit})
-    return tuple(row[0] for row in rows)
-
-
 def export_group(group_id: str) -> Steps[tuple[StoredConversation, ...]]:
     """The conversations of a group, each behind the one that it was forked from; none of an unknown group."""
     rows = yield Query("conversations_to_export", {"group_id": group_id, "kind": COPY})

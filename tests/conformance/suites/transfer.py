@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from reactor_memory.core.log.walks import list_groups
 from reactor_memory.errors import (
     CopyConflictError,
     IdempotencyConflictError,
@@ -48,7 +49,7 @@ def copier(source: Store, target: Store, *, owner_id: str | None = None) -> Sess
 async def contents(store: Store) -> list[object]:
     """All that can be moved out of a store. What is only marked as deleted counts as gone."""
     found: list[object] = []
-    for group_id in await store.database.read(transfer.list_groups):
+    for group_id in await store.database.read(list_groups):
         for stored in await store.database.read(transfer.export_group, group_id):
             if stored.session.deleted_at is not None:
                 found.append((stored.session.session_id, stored.session.owner_id, stored.session.last_seq))
@@ -206,14 +207,14 @@ class Copies:
         await fill(store)
         done = await copier(store, target, owner_id="u").copy(ignore)
         assert done.sessions == 5
-        assert await target.database.read(transfer.list_groups) == ("owned", "purged")
+        assert await target.database.read(list_groups) == ("owned", "purged")
 
     async def test_groups_are_listed_in_pages(self, store: Store, target: Store) -> None:
         for name in ("c", "a", "b"):
             await append_messages(store, name, numbered(1), user_id=name)
-        assert await store.database.read(transfer.list_groups, limit=2) == ("a", "b")
-        assert await store.database.read(transfer.list_groups, after="b", limit=2) == ("c",)
-        assert await store.database.read(transfer.list_groups, owner_id="b") == ("b",)
+        assert await store.database.read(list_groups, limit=2) == ("a", "b")
+        assert await store.database.read(list_groups, after="b", limit=2) == ("c",)
+        assert await store.database.read(list_groups, owner_id="b") == ("b",)
 
     async def test_a_second_copy_changes_nothing(self, store: Store, target: Store) -> None:
         await fill(store)
