@@ -70,6 +70,6 @@ def bounded(operation: Callable[P, Steps[T]]) -> Callable[P, Steps[T]]:
 
 
 def single(operation: Callable[P, Steps[T]]) -> Callable[P, Steps[T]]:
-    """Marks a bounded operation that reads with one statement on SQLite, which then needs no transaction around it."""
+    """Marks a bounded operation that reads tables with one statement on SQLite, which then needs no transaction."""
     operation.is_single = True  # type: ignore[attr-defined]
     return bounded(operation)

@@ -37,7 +37,7 @@ async def test_one_statement_is_run_and_no_transaction(tmp_path: Path, monkeypat
 
     def noted(session: SqliteSession, step: Any) -> Any:
         rows = execute(session, step)
-        if isinstance(step, Query) and session._queries[step.name].text:
+        if isinstance(step, Query) and "FROM" in session._queries[step.name].text:
             ran.append((step.name, session.connection.in_transaction))
         return rows
 
