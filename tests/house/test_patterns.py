@@ -20,6 +20,9 @@ BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
     ("reactor_memory.features.facts.quoting.language_packs", "_bordered"): [
         ("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")
     ],
+    ("reactor_memory.features.facts.quoting.outcomes", "_begins_elsewhere"): [
+        ("match", r"[^\n]{0,30}?(?:失败|(?<!\w)(?:\w{4,40})??(?:fehler|nicht gefunden)(?!\w))")
+    ],
     ("reactor_memory.features.facts.verification.claim_words", "_anywhere"): [("search", "不|没有|只有")],
     ("reactor_memory.features.facts.verification.claim_words", "_compiled"): [("fullmatch", f".*{_LONG_LITERAL}")],
     ("reactor_memory.features.facts.verification.derived_proof", "_stands"): [

@@ -60,8 +60,8 @@ _HTTP_ERROR = re.compile(
 """A number of three digits says that a call failed only with what it stands for: a tool may have counted 540 rows."""
 
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
-_LAST_LINES = re.compile(r"(?:^|\n)(?P<line>\S[^\n]{0,200})(?:\n[^\n]{0,200})?\s*$")
-"""The last line but one that is not indented, or the last one: what a tool shows may tell of other processes."""
+LAST_LINES = 2
+"""Of so many lines those that are not indented say how a process ended: what a tool shows may tell of other ones."""
 
 
 class _Words(NamedTuple):
@@ -127,8 +127,8 @@ def has_failed(
 
 
 def _exits_badly(text: str) -> bool:
-    last = _LAST_LINES.search(text.rstrip()[-400:])
-    exits = list(_EXIT.finditer(last[0])) if last else []
+    last = text.rstrip()[-400:].splitlines()[-LAST_LINES:]
+    exits = [found for line in last if not line[:1].isspace() for found in _EXIT.finditer(line)]
     return bool(exits) and exits[-1]["code"] != "0"
 
 
