@@ -172,3 +172,14 @@ def answering_first(block: Block, weights: Mapping[str, float]) -> Block:
         value = best * (1 + weight) + line.value if weight else line.value
         lines.append(replace(line, value=value))
     return replace(block, lines=tuple(lines))
+
+
+def answering_then_first(block: Block, weights: Mapping[str, float]) -> Block:
+    """The block with its lines that hold words of the question worth most, and of the others the earlier ones more: a
+    prompt cache holds what stands before the first line that goes.
+    """
+    lines = [
+        replace(line, value=matched(set(terms(line.text)) & weights.keys(), weights) or -float(place))
+        for place, line in enumerate(block.lines)
+    ]
+    return replace(block, lines=tuple(lines))

@@ -27,6 +27,7 @@ from reactor_memory.features.recall.choice import (
     CLIFF,
     RECALLED,
     answering_first,
+    answering_then_first,
     needed,
     recalled_lines,
     tokens_of,
@@ -271,7 +272,8 @@ class Recaller:
         if not lines:
             return with_remark(draft, IN_WORDS["nothing found"])
         for block in draft.blocks_at("memory") if question.is_explicit or choice.room.memory else ():
-            draft = with_block(draft, answering_first(block, rarities(findings)))
+            worth = answering_first if question.is_explicit else answering_then_first
+            draft = with_block(draft, worth(block, rarities(findings)))
         draft = with_block(draft, Block(frame=RECALLED, lines=lines, tokens=tokens))
         window_gives = max(0, tokens - choice.room.free)
         return with_remark(replace(draft, memory_gives=choice.room.memory, window_gives=window_gives), choice.why)

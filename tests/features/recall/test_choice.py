@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from reactor_memory.core.context.blocks import Block, Frame
-from reactor_memory.features.recall.choice import answering_first, fitting, needed, recalled_lines, tokens_of
+from reactor_memory.features.recall.choice import (
+    answering_first,
+    answering_then_first,
+    fitting,
+    needed,
+    recalled_lines,
+    tokens_of,
+)
 from reactor_memory.features.recall.passages import passages_of
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.block_lines import BlockLine
@@ -125,3 +132,11 @@ def test_lines_of_memory_that_answer_are_worth_more() -> None:
     lines = (BlockLine(text="a taxi at noon", tokens=4, value=9.0), BlockLine(text="the walrus", tokens=3, value=1.0))
     block = answering_first(Block(frame=Frame(part="facts", header="Facts:"), lines=lines), {"walrus": 5.0})
     assert block.lines[1].value > block.lines[0].value == 9.0
+
+
+def test_lines_at_the_end_of_memory_go_first() -> None:
+    texts = ("a taxi at noon", "the walrus", "a bus", "a tram")
+    lines = tuple(BlockLine(text=text, tokens=3, value=float(place)) for place, text in enumerate(texts))
+    block = answering_then_first(Block(frame=Frame(part="facts", header="Facts:"), lines=lines), {"walrus": 5.0})
+    ranked = sorted(block.lines, key=lambda line: -line.value)
+    assert [line.text for line in ranked] == ["the walrus", "a taxi at noon", "a bus", "a tram"]
