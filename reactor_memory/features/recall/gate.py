@@ -57,8 +57,6 @@ ALIKE_SHARE, MOST_ALIKE = 0.8, 8
 them is its answer.
 """
 
-BEST_HITS = 3
-
 _TOKEN = re.compile(r"[\w#][\w.+@/:#-]*+")
 _LENGTHS = range(3, 81)
 _DIGITS = re.compile(r"\d.*\d.*\d")
@@ -167,9 +165,8 @@ def is_worth_moving(hidden: Sequence[IndexHit], visible: Sequence[IndexHit], wei
 
 def holds_enough(found: Sequence[IndexHit], weights: Mapping[str, float]) -> bool:
     """Whether one of the best passages found for a query holds enough of it for memory and window to give way."""
-    best = found[:BEST_HITS]
-    told = max((matched(hit.passage.terms, weights) for hit in best), default=0.0)
-    return any(hit.similarity for hit in best) or told >= MATCHED_SHARE * sum(weights.values())
+    is_near = any(hit.similarity for hit in found[:BEST_HITS])
+    return is_near or _most_held(found, weights) >= MATCHED_SHARE * sum(weights.values())
 
 
 def not_shown(words: Iterable[str], shown: Iterable[str]) -> list[str]:
