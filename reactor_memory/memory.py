@@ -96,7 +96,10 @@ class Memory:
         **arguments: Unpack[LoadArguments],
     ) -> Context:
         """The context for the next call of the model (`ConversationManager.load_history`)."""
-        return await self._own.load_history(session_id, message=message, history=history, traffic=traffic, **arguments)
+        self._process.check()
+        return await self.manager.load_history(
+            session_id, message=message, history=history, traffic=traffic, **arguments
+        )
 
     async def save_history(
         self,

@@ -79,16 +79,20 @@ def load_request(
         check_message(each, limits)
     if current and current[0].role != "user":
         raise InvalidInputError("message", "must be the user message to come: use Message.user(...)")
-    given: dict[str, Any] = {**arguments, "tools": _checked_tools(arguments.get("tools"))}
+    tools = arguments.get("tools")
+    given: dict[str, Any] = {**arguments, "tools": () if tools is None else _checked_tools(tools)}
     request = LoadRequest(session_id=session_id, current=tuple(map(as_given, current)), **given)
     check_optional_id("user_id", request.user_id)
-    check_optional_id("agent_name", request.agent_name)
-    for name in ("budget", "before_seq"):
-        if (number := getattr(request, name)) is not None:
-            check_position(name, number, least=1)
-    for name in ("query", "system"):
-        if (text := getattr(request, name)) is not None:
-            check_is_text(name, text)
+    if request.agent_name is not None:
+        check_optional_id("agent_name", request.agent_name)
+    if request.budget is not None:
+        check_position("budget", request.budget, least=1)
+    if request.before_seq is not None:
+        check_position("before_seq", request.before_seq, least=1)
+    if request.query is not None:
+        check_is_text("query", request.query)
+    if request.system is not None:
+        check_is_text("system", request.system)
     if request.on_overflow not in ("raise", "drop_memory"):
         raise InvalidInputError("on_overflow", "must be raise or drop_memory")
     if request.summaries not in ("auto", "always"):
@@ -118,8 +122,6 @@ def as_given(message: Message) -> Message:
 
 def _checked_tools(tools: Any) -> tuple[Any, ...]:
     """The declarations of the tools. They are counted as the JSON that the provider gets."""
-    if tools is None:
-        return ()
     given = tools
     if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
         raise InvalidInputError("tools", f"must be a list of declarations, is a {type(tools).__name__}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import anyio
 import msgspec
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from reactor_memory.models.block_lines import Layout
 
 log = logging.getLogger(__name__)
+
+MOST_LIMITS = 64
+"""The limits of so many budgets are kept: agents ask for a few."""
 
 LAYOUT_SECONDS = 0.25
 """A load waits no longer for a layout to be stored, such as while another process writes to a SQLite file."""
@@ -93,6 +96,7 @@ class ContextLoader:
         self._summaries = summaries
         self._counter = counter
         self._options = options
+        self._limits_of = lru_cache(maxsize=MOST_LIMITS)(partial(_limits_of, options))
         self._answering = [each for each in sources if type(each).for_question is not Source.for_question]
         self.planner = Planner(
             source=source,
@@ -109,10 +113,7 @@ class ContextLoader:
         """What `keep` kept of a load with these arguments, the user's id among them, if it would be the same now."""
         if self._heads is None or (key := _key_of(session_id, arguments)) is None:
             return None
-        if not self._heads.has_made(session_id, key):
-            return None
-        proof = await self._heads.proof(session_id)
-        kept = None if proof is None else self._heads.made(session_id, key, proof)
+        kept = await self._heads.again(session_id, key)
         return None if kept is None else kept.given()
 
     def keep(self, session_id: str, arguments: LoadArguments, loaded: Loaded, made: Context) -> Context:
@@ -158,7 +159,12 @@ class ContextLoader:
     def _is_answered(self, request: LoadRequest, session: Session, drafted: _Drafted) -> bool:
         """Whether any source may add something."""
         has_memory, is_cut = self.planner.has_memory, drafted.is_cut
-        return any(_answers(each, request, session, has_memory, is_cut) for each in self._answering)
+        for each in self._answering:
+            if not isinstance(each, GuardedSource):
+                return True
+            if each.answers(request, session, has_memory=has_memory, is_cut=is_cut):
+                return True
+        return False
 
     async def drafted(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
@@ -166,10 +172,14 @@ class ContextLoader:
         rows, brought, plan, is_settled = await self.planner.planned(request, limits, current_tokens)
         if plan.layout is not None and keep_layout and request.before_seq is None:
             await self._keep(request, plan.layout)
-        draft = readable_by(request.reader_id, with_standing(plan.draft, rows))
+        draft = plan.draft
+        if rows.leading or rows.standing:
+            draft = with_standing(draft, rows)
+        if request.reader_id is not None:
+            draft = readable_by(request.reader_id, draft)
         for part in rows.damaged:
             draft = with_damage(draft, part)
-        is_cut = self.planner.is_cut(draft, limits, current_tokens)
+        is_cut = draft.freshness == "none" and self.planner.is_cut(draft, limits, current_tokens)
         draft = interrupted(draft, rows.session, bool(request.current))
         return _Drafted(rows, brought, draft, is_cut, plan.layout is not None, is_settled)
 
@@ -238,16 +248,13 @@ class ContextLoader:
             log.warning("layout not stored", extra=fields)
 
     def _limits(self, request: LoadRequest) -> ContextLimits:
-        limits = self._options.limits
-        explicit = request.budget is not None
-        growth = self._options.window_growth
-        if growth == "auto":
-            growth = "tokens" if explicit else "messages"
-        budget = request.budget if request.budget is not None else self._left_by(request)
-        return replace(limits, budget=budget, window_growth=growth, on_overflow=request.on_overflow)
+        budget = request.budget
+        return self._limits_of(self._left_by(request) if budget is None else budget, budget, request.on_overflow)
 
     def _left_by(self, request: LoadRequest) -> int:
         """Tokens that the system prompt and the tools leave of what the model takes in."""
+        if not (request.system or request.tools) and self._options.limits.budget > 0:
+            return self._options.limits.budget
         system = self._counter.of_text(request.system) + self._options.limits.overhead if request.system else 0
         tools = sum(self._counter.of_text(msgspec.json.encode(without_hints(tool)).decode()) for tool in request.tools)
         left = self._options.limits.budget - system - tools
@@ -257,6 +264,15 @@ class ContextLoader:
         return left
 
 
+def _limits_of(
+    options: LoadingOptions, budget: int, asked: int | None, on_overflow: Literal["raise", "drop_memory"]
+) -> ContextLimits:
+    growth = options.window_growth
+    if growth == "auto":
+        growth = "messages" if asked is None else "tokens"
+    return replace(options.limits, budget=budget, window_growth=growth, on_overflow=on_overflow)
+
+
 _REPEATABLE = {str, int, type(None)}
 
 
@@ -264,7 +280,7 @@ def _key_of(session_id: str, arguments: LoadArguments) -> Hashable | None:
     """Equal for the same load; None for one that is not repeated, or that may be refused."""
     if type(session_id) is not str or "system" in arguments or "tools" in arguments:
         return None
-    if not {type(each) for each in arguments.values()} <= _REPEATABLE:
+    if not set(map(type, arguments.values())) <= _REPEATABLE:
         return None
     return tuple(arguments.items())
 

@@ -148,9 +148,13 @@ class ConversationManager:
         if history is not None:
             return await self._loader.from_history(request, checked_messages(history, "history", self._options.limits))
         loaded = await self._loader.load(request)
-        context = await self._loader.context(loaded, request.current)
+        if request.current:
+            context = await self._loader.context(loaded, request.current)
+        else:
+            context = loaded.first or self._loader.assemble(loaded, ())
         self.budgets.asked(session_id, request.budget)
-        self._batches.tools_declared(session_id, request.tools)
+        if request.tools:
+            self._batches.tools_declared(session_id, request.tools)
         if self._recorded is nothing:
             return self._loader.keep(session_id, arguments, loaded, context) if repeats else context
         async with self._recorded(request, context, False):

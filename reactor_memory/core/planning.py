@@ -120,7 +120,7 @@ class Planner:
             raise StoreCorruptError(f"store: {problem}") from None
         if rows.session is not None:
             self._background.messages_saved(request.session_id, rows.session.last_seq)
-        brought = await self._brought(request, rows)
+        brought = await self._brought(request, rows, self._standing(rows))
         plan = self.decide(request, limits, rows, brought, current_tokens, "failed")
         return Planned(rows, brought, replace(plan, draft=with_damage(plan.draft, "memory"), layout=None))
 
@@ -128,20 +128,19 @@ class Planner:
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, query: ContextQuery
     ) -> Planned:
         rows = await self._rows(request, query)
-        brought = await self._brought(request, rows)
+        standing = self._standing(rows)
+        brought = await self._brought(request, rows, standing) if standing else NOTHING
         plan = self.decide(request, limits, rows, brought, current_tokens, None)
         if plan.wants_summary:
             rows = await self._rows(request, replace(query, facts=True))
             plan = self.decide(request, limits, rows, brought, current_tokens, None)
         if plan.missing is None and not plan.wants_older:
-            return Planned(rows, brought, plan, self._is_settled(rows, plan))
+            is_settled = plan.layout is None and not rows.damaged and not standing
+            return Planned(rows, brought, plan, is_settled)
         outcome = await self._wait(request.session_id, plan.missing) if plan.missing else None
         query = self._query(request, limits, everything_unsealed=True)
         rows = await self._rows(request, replace(query, facts=True))
         return Planned(rows, brought, self.decide(request, limits, rows, brought, current_tokens, outcome))
-
-    def _is_settled(self, rows: ContextRows, plan: Plan) -> bool:
-        return plan.layout is None and not rows.damaged and not any(stands(each, rows) for each in self._sources)
 
     async def _rows(self, request: LoadRequest, query: ContextQuery) -> ContextRows:
         """What was read of the log, turn by turn; for a turn that is stored already, of the log before it."""
@@ -184,9 +183,13 @@ class Planner:
         window = sum(self._cost(each) for each in draft.window if not is_posted_summary(each))
         return verbatim + blocks + window + current_tokens > limits.budget
 
-    async def _brought(self, request: LoadRequest, rows: ContextRows) -> Brought:
+    def _standing(self, rows: ContextRows) -> list[Source]:
+        """The sources that may bring something before the window."""
+        return [each for each in self._sources if not isinstance(each, GuardedSource) or each.stands(rows)]
+
+    async def _brought(self, request: LoadRequest, rows: ContextRows, sources: Sequence[Source]) -> Brought:
         """The blocks and messages of the features, read once: after a wait they may be gone."""
-        read = [await self._read(each, request, rows) for each in self._sources if stands(each, rows)]
+        read = [await self._read(each, request, rows) for each in sources]
         if not any(read):
             return NOTHING
         return Brought(
@@ -277,10 +280,6 @@ class Planner:
 
     def _cost(self, message: Message) -> int:
         return self._counter.of(message) + self._options.limits.overhead
-
-
-def stands(source: Source, rows: ContextRows) -> bool:
-    return source.stands(rows) if isinstance(source, GuardedSource) else True
 
 
 def tell_damage(session_id: str, part: str, damage: Exception) -> None:

@@ -60,14 +60,15 @@ SETTABLE = ("max_content_bytes", "max_batch_messages", "max_parts_bytes", "max_s
 
 def check_session_id(value: object, *, creating: bool) -> None:
     """Raises `InvalidInputError`. When `creating`, the mark of forks is refused: only `fork` makes such ids."""
-    _check_id("session_id", value)
+    if type(value) is not str or not _is_id(value):
+        _check_id("session_id", value)
     if creating and "~" in str(value):
         raise InvalidInputError("session_id", "must not contain ~, which marks forks; use another character")
 
 
 def check_optional_id(field: str, value: object) -> None:
     """Raises `InvalidInputError`. None is allowed: nobody in particular, no key."""
-    if value is not None:
+    if value is not None and (type(value) is not str or not _is_id(value)):
         _check_id(field, value)
 
 
@@ -154,6 +155,8 @@ _VISIBILITIES = frozenset(get_args(Visibility))
 _FORMS = frozenset(get_args(Form))
 _HALF_PAIR = r"\ud800-\udfff"
 _UNUSABLE = re.compile(f"[{_UNPRINTABLE}{_HALF_PAIR}]")
+_is_id = re.compile(rf"(?!\.{{1,2}}\Z)[^{_UNPRINTABLE}{_HALF_PAIR}]{{1,{MAX_ID_LENGTH}}}").fullmatch
+"""Nearly every load asks twice, and nearly always it is one; `_problem_of_id` says what is wrong with another text."""
 
 
 def is_id(text: str) -> bool:

@@ -205,14 +205,17 @@ class SqliteDatabase(Database):
 
     async def read(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         self._process.check()
-        ends = end_of_call(self._timeout_seconds)
         begin = SINGLE if getattr(operation, "is_single", False) else READ
+        if (session := self._inline) is not None and self._may_read_inline(operation):
+            ends = self._inline_time.began()
+            try:
+                return session.read_now(begin, operation(*args, **kwargs), ends)
+            except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
+                pass
+            finally:
+                self._inline_time.ended()
+        ends = end_of_call(self._timeout_seconds)
         with translated():
-            if self._inline is not None and self._may_read_inline(operation):
-                try:
-                    return self._read_inline(self._inline, begin, partial(operation, *args, **kwargs))
-                except StoreUnavailableError:  # locked, which is rare for a reader: wait for it elsewhere
-                    pass
             return await self._on(self._reader, begin, partial(operation, *args, **kwargs), ends)
 
     async def read_long(self, operation: Callable[P, Steps[T]], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -280,15 +283,6 @@ class SqliteDatabase(Database):
             and (self._inline_reads == "always" or self._inline_time.may_run())
             and may_block()
         )
-
-    def _read_inline(self, session: SqliteSession, begin: str, steps: Callable[[], Steps[T]]) -> T:
-        ends = self._inline_time.began()
-        try:
-            return session.run(begin, steps, ends)
-        except sqlite3.Error as error:
-            raise translate(error) from error
-        finally:
-            self._inline_time.ended()
 
     async def _opened_scanner(self) -> SqliteThread:
         """A connection of its own for what may take long, opened when it is first needed."""

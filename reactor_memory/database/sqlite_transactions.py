@@ -10,9 +10,10 @@ from functools import partial
 from time import monotonic
 
 from reactor_memory.database.database import OnLoss
-from reactor_memory.database.driver_errors import is_busy, timed_out
+from reactor_memory.database.driver_errors import is_busy, timed_out, translate
 from reactor_memory.database.operations import Batch, Query, Rows, Statement, Steps, T
 from reactor_memory.database.statements import SqliteQuery
+from reactor_memory.errors import ReactorMemoryError
 
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 SINGLE = ""
@@ -54,6 +55,38 @@ class SqliteSession:
     def run(self, begin: str, steps: Callable[[], Steps[T]], ends: float) -> T:
         """One operation in one transaction."""
         return self.repeat(partial(self._once, begin, partial(self.run_steps, steps)), ends)
+
+    def read_now(self, begin: str, steps: Steps[T], ends: float) -> T:
+        """`run` of an operation that reads and waits for no lock: `StoreUnavailableError` if there is one. All in one
+        frame: most of a short read is what surrounds its statements.
+        """
+        connection, queries = self.connection, self._queries
+        if connection.in_transaction:  # a detector of blocking calls refused the end of the one before
+            connection.rollback()
+        self._ends = ends
+        try:
+            if begin != SINGLE:
+                connection.execute(begin)
+            try:
+                step = next(steps)
+                while True:
+                    if isinstance(step, Query):
+                        text, arguments, _ = queries[step.name]
+                        step = steps.send(connection.execute(text, arguments(step.values)).fetchall())
+                    else:
+                        step = steps.send(self.execute(step))
+            except StopIteration as done:
+                if begin != SINGLE:
+                    connection.execute("COMMIT")
+                return done.value
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.rollback()
+            if isinstance(error, Exception) and not isinstance(error, ReactorMemoryError):
+                raise translate(error) from (error if isinstance(error, sqlite3.Error) else None)
+            raise
+        finally:
+            self._ends = float("inf")
 
     def transact(self, begin: str, work: Callable[[], T], ends: float) -> T:
         """`work` in one transaction."""

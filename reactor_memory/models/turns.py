@@ -9,6 +9,7 @@ pairs in it.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -40,6 +41,14 @@ def is_traffic(message: Message) -> bool:
     if message.role == "tool":
         return not is_uncalled(message)
     return bool(message.tool_calls) and message.role != "user"
+
+
+_ROLE, _CALLS = attrgetter("role"), attrgetter("tool_calls")
+
+
+def has_traffic(messages: Sequence[Message]) -> bool:
+    """Whether any of the messages may be part of tool traffic."""
+    return any(map(_CALLS, messages)) or "tool" in map(_ROLE, messages)
 
 
 def last_turn_start(messages: Sequence[Message], start: int = 0, end: int | None = None) -> int:
@@ -263,11 +272,16 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
 
     Where a message is missing that may have been the result, a call stays without: it was withdrawn or erased.
     """
-    if not [message for message in messages if message.role == "tool" or message.tool_calls]:
+    if not has_traffic(messages):
         return messages
     there: set[int] | None = None
     last = len(messages)
-    ends = [at for at in range(1, last) if messages[at].role == "user" and is_traffic(messages[at - 1])]
+    ends = [
+        at
+        for at in range(1, last)
+        if messages[at].role == "user" and (messages[at - 1].tool_calls or messages[at - 1].role == "tool")
+    ]
+    ends = [at for at in ends if is_traffic(messages[at - 1])]
     if last and is_traffic(messages[-1]):
         ends.append(last)
     shown = list(messages)
@@ -287,14 +301,17 @@ def _is_gap_free(there: set[int], begins: int, end: int) -> bool:
     return there.issuperset(range(begins, end))
 
 
-def may_have_run_at_once(messages: Sequence[Message]) -> bool:
-    """Whether a turn began before the one before it had its answer."""
-    last = "assistant"
+def begin_in_order(messages: Sequence[Message]) -> bool:
+    """Whether a turn begins among the messages, and none before the one before it had its answer."""
+    begins, last = False, "assistant"
     for message in messages:
-        if message.role == "user" and last in ("user", "tool", "calls"):
-            return True
-        last = "calls" if message.tool_calls else message.role
-    return False
+        role = message.role
+        if role == "user":
+            if last in ("user", "tool", "calls"):
+                return False
+            begins = True
+        last = "calls" if message.tool_calls else role
+    return begins
 
 
 def in_turns(messages: Sequence[Message], steps: Mapping[int, int]) -> Sequence[Message]:

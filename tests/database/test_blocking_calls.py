@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from blockbuster import BlockBuster, BlockingError, blockbuster_ctx
@@ -171,13 +171,18 @@ async def test_what_holds_up_a_watched_loop_is_told(url: str) -> None:
 async def test_debug_mode_moves_short_calls_to_threads(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it they run on the thread of the loop, which is the fast way."""
     threads: set[int] = set()
-    execute = SqliteSession.execute
+    execute, read_now = SqliteSession.execute, SqliteSession.read_now
 
     def noted(session: SqliteSession, step: Query | Batch | Statement) -> Rows:
         threads.add(threading.get_ident())
         return execute(session, step)
 
+    def noted_now(session: SqliteSession, *given: Any, **how: Any) -> Any:
+        threads.add(threading.get_ident())
+        return read_now(session, *given, **how)
+
     monkeypatch.setattr(SqliteSession, "execute", noted)
+    monkeypatch.setattr(SqliteSession, "read_now", noted_now)
     with debugging():
         async with open_memory(settings(url)) as memory:
             await conversation(memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 
 from reactor_memory import Settings, open_container
 from reactor_memory.core.log import hot_heads
-from reactor_memory.database.operations import Query
 from reactor_memory.database.sqlite_transactions import SqliteSession
 from reactor_memory.features.sharing import operations as sharing
 from reactor_memory.models import Message
@@ -32,20 +32,18 @@ def marked() -> set[Callable[..., object]]:
 
 async def test_one_statement_is_run_and_no_transaction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert marked() == set(SINGLE)
-    ran: list[tuple[str, bool]] = []
-    execute = SqliteSession.execute
+    ran: list[str] = []
+    opened = SqliteSession.__init__
 
-    def noted(session: SqliteSession, step: Any) -> Any:
-        rows = execute(session, step)
-        if isinstance(step, Query) and "FROM" in session._queries[step.name].text:
-            ran.append((step.name, session.connection.in_transaction))
-        return rows
+    def traced(session: SqliteSession, connection: sqlite3.Connection, *parts: Any) -> None:
+        opened(session, connection, *parts)
+        connection.set_trace_callback(ran.append)
 
+    monkeypatch.setattr(SqliteSession, "__init__", traced)
     settings = Settings(store={"url": f"sqlite:///{tmp_path}/log.db"}, background={"enabled": False})
     async with open_container(settings) as container:
         await container.conversation_manager().save_history("session-1", [Message.user("hello")], user_id="ann")
-        monkeypatch.setattr(SqliteSession, "execute", noted)
         for operation, arguments in SINGLE.items():
             ran.clear()
             assert await container.database().read(operation, *arguments) is not None
-            assert [in_transaction for _, in_transaction in ran] == [False]
+            assert [each.split()[0] for each in ran if "SELECT" not in each or "FROM" in each] == ["SELECT"]

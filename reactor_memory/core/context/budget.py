@@ -59,6 +59,10 @@ def assemble(
     Raises `BudgetExceededError` as `ContextLimits` describes.
     """
     cost = with_overhead(count, limits.overhead)
+    if not (current or draft.blocks or draft.verbatim or draft.leading):
+        window = _Window(draft, len(draft.window), limits, count, tokenizer, is_steady=False)
+        part = cut_part("window", draft.window, 0, window.within(limits.budget), cost)
+        return make_context(draft, limits, [part], system)
     current, window_end = _join_last_turn(draft.window, tuple(current))
     turn = current_turn(current, cost)
     head = Head(draft, window_end, limits, count, count_text, tokenizer)
@@ -93,7 +97,11 @@ class Head(NamedTuple):
         last = draft.blocks_at("last") if draft.blocks else ()
         kept = _kept_beside(last, draft, self.window_end, room, limits, cost)
         window = _Window(draft, self.window_end, limits, count, self.tokenizer, is_steady=is_steady)
-        if draft.blocks:
+        cut: Cut | None = None
+        if draft.blocks and (whole := _all_beside(window, room)) is not None:
+            cut = whole
+            shown += [fitted_block_part(block, limits) for block in draft.blocks]
+        elif draft.blocks:
             least = window.newest(int((1 - limits.memory_share) * room), enough=limits.recent_message_count)
             before = draft.blocks_at("first", "memory")
             blocks = _fit_blocks(draft, before, room - least.tokens, room - kept, limits, count_text)
@@ -101,7 +109,8 @@ class Head(NamedTuple):
             shown += [_block(*each, limits) for each in zip(before, blocks, strict=True)]
         if draft.verbatim:
             shown += _verbatim_parts(draft.verbatim, protected, cost)
-        cut = window.within(room)
+        if cut is None:
+            cut = window.within(room)
         behind: Sequence[FittedPart] = ()
         if last:
             cut, behind = _bring_back(draft, window, cut, kept, room, limits, count_text)
@@ -141,6 +150,21 @@ class _Window(NamedTuple):
         return context.window_fill.filled(
             messages, 0, self.end, room, self.tokens_of, overhead, tokenizer=self.tokenizer
         )
+
+
+def _all_beside(window: _Window, room: int) -> Cut | None:
+    """The whole window, if it and all blocks fit into `room` tokens: then nothing has to be weighed. Nearly every load
+    between two evictions is one.
+    """
+    draft, told = window.draft, 0
+    if draft.memory_gives:
+        return None
+    for block in draft.blocks:
+        if block.tokens is None or not block.lines or block.frame.place not in ("first", "memory"):
+            return None
+        told += block.tokens
+    cut = window.newest(room - told)
+    return cut if not cut.start and cut.tokens <= room - told else None
 
 
 def with_overhead(count: Count, overhead: int) -> Count:
@@ -298,7 +322,7 @@ def _kept_beside(last: Sequence[Block], draft: Draft, end: int, room: int, limit
 def make_context(draft: Draft, limits: ContextLimits, shown: Iterable[FittedPart], system: str | None) -> Context:
     """The messages of all parts in their order, and what makes the report over them."""
     parts = [part for part in shown if part.offered]
-    messages = tuple([message for part in parts for message in part.shown()])
+    messages = tuple(parts[0].shown()) if len(parts) == 1 else tuple([each for part in parts for each in part.shown()])
     return Context(
         messages=list(messages),
         report=lambda: context.report_entries.report_of(draft, limits, parts, messages),

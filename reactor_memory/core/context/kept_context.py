@@ -37,15 +37,13 @@ class KeptContext(NamedTuple):
     made: dict[Hashable, Any]
 
     def given(self) -> Context:
-        return Context(messages=self._copied(), report=self.report, made=self.made)
-
-    def _copied(self) -> list[Message]:
         if not self.is_plain:
-            return [_decode(each) if isinstance(each, bytes) else _own(_copy(each)) for each in self.messages]
+            copied = [_decode(each) if isinstance(each, bytes) else _own(_copy(each)) for each in self.messages]
+            return Context(messages=copied, report=self.report, made=self.made)
         messages: list[Message] = list(map(_copy, self.messages))
         for message in messages:
             force_setattr(message, "metadata", {})
-        return messages
+        return Context(messages=messages, report=self.report, made=self.made)
 
 
 def _own(message: Message) -> Message:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from reactor_memory.models import Message
@@ -11,6 +12,9 @@ from reactor_memory.models.turns import first_certain, parted, units
 
 Count = Callable[[Message], int]
 """Tokens of a message, overhead included."""
+
+
+_SEQ = attrgetter("seq")
 
 
 class Window(NamedTuple):
@@ -61,11 +65,12 @@ def newest(messages: Sequence[Message], message_count: int) -> Sequence[Message]
 
     Older messages may be given with them: they tell where a unit begins.
     """
-    first, order = max(0, len(messages) - message_count), _in_log_order(messages)
+    first = max(0, len(messages) - message_count)
+    if first < len(messages) and messages[first].role == "user" and _is_in_log_order(messages):
+        return messages[first:]
+    order = _in_log_order(messages)
     if not first and (not messages or messages[order[0]].seq == 1):
         return messages
-    if first < len(messages) and messages[first].role == "user" and isinstance(order, range):
-        return messages[first:]
     borders = _Borders(messages)
     turn = next((place for place in range(first, len(messages)) if borders.is_turn(order[place])), None)
     if turn is not None:
@@ -77,7 +82,8 @@ def newest(messages: Sequence[Message], message_count: int) -> Sequence[Message]
 
 def first_seq_of(messages: Sequence[Message], default: int) -> int:
     """Where in the log the first of the messages stands; turns that ran at once stand one after the other here."""
-    return min([message.seq or 1 for message in messages], default=default)
+    seqs = list(map(_SEQ, messages))
+    return min([seq or 1 for seq in seqs] if None in seqs else seqs, default=default)
 
 
 def _from(messages: Sequence[Message], order: Sequence[int], place: int) -> Sequence[Message]:
@@ -95,7 +101,9 @@ def _in_log_order(messages: Sequence[Message]) -> Sequence[int]:
 
 
 def _is_in_log_order(messages: Sequence[Message]) -> bool:
-    seqs = [message.seq or 0 for message in messages]
+    seqs = list(map(_SEQ, messages))
+    if None in seqs:
+        seqs = [seq or 0 for seq in seqs]
     return seqs == sorted(seqs)
 
 

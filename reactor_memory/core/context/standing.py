@@ -10,7 +10,7 @@ from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.models import Message, Session, is_kept_by_author
 from reactor_memory.models.requests import ContextRows
-from reactor_memory.models.turns import is_traffic, last_turn_start, with_interruptions
+from reactor_memory.models.turns import has_traffic, is_traffic, last_turn_start, with_interruptions
 
 
 def standing_messages(rows: ContextRows) -> dict[int, Message]:
@@ -47,11 +47,12 @@ def interrupted(draft: Draft, session: Session | None, has_current: bool) -> Dra
     if session is None or not draft.window:
         return draft
     last = draft.window[-1]
-    if last.seq == session.last_seq and (is_traffic(last) or (has_current and last.role == "user")):
+    calls = has_traffic(draft.window)
+    if last.seq == session.last_seq and ((calls and is_traffic(last)) or (has_current and last.role == "user")):
         begins = draft.window[last_turn_start(draft.window)].seq
         remark = f"the turn of message {begins} has no answer: it was interrupted, or goes on"
         draft = replace(draft, remarks=(*draft.remarks, remark))
-    window = with_interruptions(draft.window, session.last_seq)
+    window = with_interruptions(draft.window, session.last_seq) if calls else draft.window
     return draft if window is draft.window else replace(draft, window=tuple(window))
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from reactor_memory.core import log
-from reactor_memory.core.log.branches import group_of
+from reactor_memory.core.log.branches import FORK_SEPARATOR, group_of
 from reactor_memory.core.log.rows import key_of, message_values
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Query, Row, Rows, Steps, bounded, single
@@ -127,10 +127,17 @@ class HotHeads:
         """Of whoever owns it, deleted or not: what was made for somebody under an equal proof, a load made for him."""
         return await self._database.read(_prove, session_id)
 
-    def has_made(self, session_id: str, key: Hashable) -> bool:
-        """Whether asking for a proof may be worth it."""
-        _, heads = self._groups.get(group_of(session_id), (0.0, None))
-        return heads is not None and (head := heads.get(session_id)) is not None and key in head.made
+    async def again(self, session_id: str, key: Hashable) -> Any:
+        """What `keep` kept under this key, if the session is still as its proof says; asked only if there is some."""
+        _, heads = self._groups.get(session_id.partition(FORK_SEPARATOR)[0], (0.0, None))
+        if heads is None or (head := heads.get(session_id)) is None or key not in head.made:
+            return None
+        proof = await self._database.read(_prove, session_id)
+        if proof is None:
+            return None
+        with self._lock:
+            known = self._head(session_id, proof)
+            return None if known is None else known.made.get(key)
 
     def is_repeated(self, session_id: str, key: Hashable, proven: Proven) -> bool:
         """Whether this was asked before, under the same proof: what is made for one load only is not worth keeping."""
@@ -140,12 +147,6 @@ class HotHeads:
                 return head is not None
             head.asked.add(key)
             return False
-
-    def made(self, session_id: str, key: Hashable, proof: Proof) -> Any:
-        """What `keep` kept under this key of a session that this row proves; None without."""
-        with self._lock:
-            head = self._head(session_id, proof)
-            return None if head is None else head.made.get(key)
 
     def keep(self, session_id: str, key: Hashable, proven: Proven, made: Made) -> None:
         """Keep what was made of rows with this proof, unless something went meanwhile."""
@@ -279,7 +280,7 @@ def _read_context(query: ContextQuery, heads: HotHeads) -> Steps[tuple[ContextRo
                 rows = yield step
                 if values is not None:
                     newest = Newest(values, rows, len(rows) < values["limit"], _size_of(rows))
-            if isinstance(step, Query) and step.name == "session_with_pins" and rows:
+            if isinstance(step, Query) and step.name == "session_head" and rows:
                 proof = (*rows[0][: log.operations.SESSION_COLUMNS], rows[0][-1])
             step = steps.send(rows)
     except StopIteration as done:

@@ -39,7 +39,7 @@ from reactor_memory.models.requests import (
     ContextRows,
     turn_of_step,
 )
-from reactor_memory.models.turns import may_have_run_at_once
+from reactor_memory.models.turns import begin_in_order
 
 if TYPE_CHECKING:
     from reactor_memory.models.block_lines import Layout
@@ -52,8 +52,8 @@ _FIRST_CHUNK = 64
 
 
 SESSION_COLUMNS = 11
-"""Of a row of `session_with_pins`; then come those of a pin, the role of the first message of the group, whether it has
-later system messages, and its number of changes.
+"""Of a row of `session_with_pins`, where those of a pin follow, and of `session_head`: there, whether the group begins
+with a system message and has later ones, whether the session has pins, and how many changes the group had.
 """
 
 SHOWN_ANYWAY = -1
@@ -67,7 +67,9 @@ MOST_LEADING = 8
 
 
 def check_access(session: Session, user_id: str | None) -> Session:
-    check_owner_and_deletion(session.session_id, user_id, owner_id=session.owner_id, deleted_at=session.deleted_at)
+    owner_id, deleted_at = session.owner_id, session.deleted_at
+    if deleted_at is not None or owner_id != user_id:
+        check_owner_and_deletion(session.session_id, user_id, owner_id=owner_id, deleted_at=deleted_at)
     return session
 
 
@@ -100,19 +102,12 @@ def find(session_id: str, user_id: str | None) -> Steps[Session | None]:
 
 
 def find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...]]]:
-    session, pins, *_ = yield from _find_with_pins(session_id, user_id)
-    return session, pins
-
-
-def _find_with_pins(session_id: str, user_id: str | None) -> Steps[tuple[Session | None, tuple[Pin, ...], str, bool]]:
-    """With them, the role of the first message of the group, and whether it has system messages behind that."""
     rows = yield Query("session_with_pins", key_of(session_id))
     if not rows:
-        return None, (), "", False
-    first = rows[0]
-    session = check_access(session_from(first[:SESSION_COLUMNS]), user_id)
-    pins = [pin_from(row[SESSION_COLUMNS:-3]) for row in rows if row[SESSION_COLUMNS] is not None]
-    return session, tuple(pins), first[-3], bool(first[-2])
+        return None, ()
+    session = check_access(session_from(rows[0][:SESSION_COLUMNS]), user_id)
+    pins = [pin_from(row[SESSION_COLUMNS:]) for row in rows if row[SESSION_COLUMNS] is not None]
+    return session, tuple(pins)
 
 
 # Appending
@@ -269,12 +264,14 @@ def read_standing(branch: Sequence[BranchRange]) -> Steps[tuple[tuple[Message, .
 
 @bounded
 def read_context(query: ContextQuery) -> Steps[ContextRows]:
-    session, pins, first_role, has_standing = yield from _find_with_pins(query.session_id, query.user_id)
-    if session is None:
+    rows = yield Query("session_head", key_of(query.session_id))
+    if not rows:
         return ContextRows()
-    leading: tuple[Message, ...] = ()
-    if first_role == "system":
-        leading = leading_of((yield from _oldest(session.branch, MOST_LEADING)))
+    head = rows[0]
+    session = check_access(session_from(head[:SESSION_COLUMNS]), query.user_id)
+    begins_with_system, has_standing, has_pins = head[SESSION_COLUMNS:-1]
+    _, pins = (yield from find_with_pins(query.session_id, query.user_id)) if has_pins else (None, ())
+    leading = leading_of((yield from _oldest(session.branch, MOST_LEADING))) if begins_with_system else ()
     standing, superseded = (yield from read_standing(session.branch)) if has_standing else ((), ())
     if query.trigger_message_count is None:
         newest, steps = yield from _newest_with_before(session.branch, query)
@@ -290,12 +287,12 @@ def read_context(query: ContextQuery) -> Steps[ContextRows]:
     stored = yield from log.context_layouts.stored_layout(query.session_id, query.budget, query.settings_fingerprint)
     layout, damaged = log.context_layouts.read_layout(stored[0]) if stored else (None, ())
     summary = log.summaries.get_summary if query.facts else log.summaries.get_summary_head
-    head = yield from summary(query.session_id)
+    known = yield from summary(query.session_id)
     messages, steps = yield from _newest_for(query, session, layout)
     return ContextRows(
         session=session,
         pins=pins,
-        summary=head,
+        summary=known,
         layout=layout,
         messages=messages,
         leading=leading,
@@ -369,21 +366,28 @@ def _newest_with_before(branch: Sequence[BranchRange], query: ContextQuery) -> S
 
 def _newest_with_steps(branch: Sequence[BranchRange], limit: int, *, after: int = 0) -> Steps[_MessagesAndSteps]:
     """In one statement, where they lie in one part and none between them is out of view: that may begin a step."""
-    parts = stored_parts(branch, after, None)
-    if len(parts) == 1:
-        values = parts[0].values()
-        values["limit"] = limit
+    if branch and (len(branch) == 1 or after >= branch[-1].start_seq - 1):
+        newest = branch[-1]
+        end_seq = LARGEST if newest.end_seq is None else newest.end_seq
+        values: dict[str, Any] = {
+            "group_id": group_of(newest.conversation_id),
+            "conversation_id": newest.conversation_id,
+            "start_seq": max(newest.start_seq, after + 1),
+            "end_seq": end_seq,
+            "hidden_until": end_seq,
+            "limit": limit,
+        }
         rows = (yield Query("messages_newest_first_with_batches", values))[::-1]
         if rows and rows[-1][0] - rows[0][0] == len(rows) - 1:
             batches = [(row[0], row[-2], row[-1]) for row in rows if row[-2]]
             return tuple(messages_from(rows)), _steps_of(batches) if batches else {}
-    newest = (yield from _newest(branch, limit, after=after))[::-1]
-    return newest, (yield from read_steps(branch, newest))
+    messages = (yield from _newest(branch, limit, after=after))[::-1]
+    return messages, (yield from read_steps(branch, messages))
 
 
 def _begins_among(messages: Sequence[Message], steps: Mapping[int, int]) -> bool:
     """Whether a turn begins among the messages, and none of them belongs to one that began before, out of order."""
-    if "user" not in [each.role for each in messages] or may_have_run_at_once(messages):
+    if not begin_in_order(messages):
         return False
     return not steps or min(steps.values()) >= (messages[0].seq or 1)
 

@@ -558,18 +558,11 @@ FROM (
 WHERE newer_tokens <= :max_tokens::bigint
    OR NOT EXISTS (SELECT 1 FROM own WHERE last_seq > :trigger_message_count::bigint)
 
--- part: session_before_standing
+-- name: session_with_pins
+-- One row a pin, or one row without any. A pin of what was cleared is not shown.
 SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
        own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
-       pin.place, pin.seq, pin.role, pin.text, pin.details, pin.token_count, pin.tokenizer, pin.created_at,
-       (SELECT first.role FROM messages AS first
-        WHERE first.group_id = :group_id AND first.conversation_id = :group_id AND first.seq = 1) AS first_role,
-       EXISTS (SELECT 1 FROM messages AS later
-
--- part: session_after_standing
-               WHERE later.group_id = :group_id AND later.role = 'system' AND later.seq > 1) AS has_standing,
-       (SELECT root.changes FROM conversations AS root
-        WHERE root.group_id = :group_id AND root.conversation_id = :group_id) AS changes
+       pin.place, pin.seq, pin.role, pin.text, pin.details, pin.token_count, pin.tokenizer, pin.created_at
 FROM conversations AS own
 LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id = own.conversation_id
      AND pin.kind = 'pin' AND NOT EXISTS (
@@ -578,6 +571,26 @@ LEFT JOIN entries AS pin ON pin.group_id = own.group_id AND pin.conversation_id 
       AND pinned.state = 'cleared')
 WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 ORDER BY pin.place
+
+-- part: own_session
+SELECT own.conversation_id, own.group_id, own.owner_id, own.last_seq, own.path, own.created_at, own.updated_at,
+       own.title, own.forked_from_id, own.forked_at_seq, own.deleted_at,
+       EXISTS (SELECT 1 FROM messages AS first
+
+-- part: is_of_system
+               WHERE first.group_id = :group_id AND first.conversation_id = :group_id AND first.seq = 1
+                 AND first.role = 'system') AS begins_with_system,
+       EXISTS (SELECT 1 FROM messages AS later
+
+-- part: session_and_changes
+               WHERE later.group_id = :group_id AND later.role = 'system' AND later.seq > 1) AS has_standing,
+       EXISTS (SELECT 1 FROM entries AS pin
+               WHERE pin.group_id = :group_id AND pin.conversation_id = :conversation_id AND pin.kind = 'pin')
+           AS has_pins,
+       (SELECT root.changes FROM conversations AS root
+        WHERE root.group_id = :group_id AND root.conversation_id = :group_id) AS changes
+FROM conversations AS own
+WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id
 
 -- name: proof
 -- What stays the same as long as nothing does that a load reads of the session (SQLite: triggers count `changes`). The
@@ -589,16 +602,19 @@ SELECT conversation_id, group_id, owner_id, last_seq, path, created_at, updated_
 FROM conversations
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
--- name: session_with_pins
--- One row a pin, or one row without any. A pin of what was cleared is not shown. Left to choose, SQLite would look
--- through all messages of the group for those of the system.
--- include: session_before_standing
+-- name: session_head
+-- What a load has to know of a session before it reads its messages. Left to choose, SQLite would look through all
+-- messages of the group for those of the system.
+-- include: own_session
                INDEXED BY messages_of_system
--- include: session_after_standing
+-- include: is_of_system
+               INDEXED BY messages_of_system
+-- include: session_and_changes
 
--- name: session_with_pins [postgres]
--- include: session_before_standing
--- include: session_after_standing
+-- name: session_head [postgres]
+-- include: own_session
+-- include: is_of_system
+-- include: session_and_changes
 
 -- name: withdraw_message
 UPDATE messages SET state = 'withdrawn'

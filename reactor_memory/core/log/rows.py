@@ -100,12 +100,14 @@ def _others_and_given(column: str) -> _Others:
     return (found.parts, found.given) if isinstance(found, _WithGiven) else (found, None)
 
 
-def _messages_from(rows: Iterable[Row]) -> list[Message]:
-    """One loop, without a call for a usual row: most of what a load does in Python."""
+def messages_from(rows: Iterable[Row]) -> list[Message]:
+    """For a turn, which reads many: one loop, without a call for a usual row, that checks no more than that the texts
+    are texts. What stands behind the columns of a message is passed over.
+    """
     return [
         Message(
             role=role,
-            content=content,
+            content=content if type(content) is str else _refused(),
             parts=(others := _others_and_given(parts) if parts else _TEXT_ALONE[parts is None])[0],
             tool_calls=_TOOL_CALLS.decode(tool_calls) if tool_calls else (),
             tool_call_id=tool_call_id,
@@ -159,22 +161,14 @@ class _Checked(msgspec.Struct, array_like=True):
     created_at: int | None
 
 
-_TEXT = {str}
+def _refused() -> str:
+    raise StoreCorruptError("store: the text of a message is damaged; restore a backup, or erase the message")
 
 
 def message_from(row: Row) -> Message:
     """Raises what msgspec raises for a column that holds what this library never writes there."""
     msgspec.convert(tuple(row), _Checked)
-    return _messages_from([row])[0]
-
-
-def messages_from(rows: Sequence[Row]) -> list[Message]:
-    """For a turn, which reads many: checks no more than that the texts are texts, which costs nearly nothing. What
-    stands behind the columns of a message is passed over.
-    """
-    if not {type(row[5]) for row in rows} <= _TEXT:
-        raise StoreCorruptError("store: the text of a message is damaged; restore a backup, or erase the message")
-    return _messages_from(rows)
+    return messages_from([row])[0]
 
 
 def checked_messages_from(rows: Rows) -> list[Message]:

@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from reactor_memory.core.context import budget
+from reactor_memory.core.context.blocks import block_text
 from reactor_memory.core.context.budget import assemble
 from reactor_memory.core.context.context import Context
 from reactor_memory.core.context.draft import ContextLimits, Draft
@@ -232,3 +234,20 @@ def test_an_unlimited_budget_gives_up_nothing_but_orphans(draft: Draft, given_li
     reasons = {entry.reason for entry in context.report.dropped}
     assert reasons <= {"orphan_result", "open_call", "open_reasoning"}
     assert not context.report.clamped
+
+
+@often
+@given(given_draft=drafts(), given=limits())
+def test_what_fits_is_shown_as_if_it_had_been_weighed(given_draft: Draft, given: ContextLimits) -> None:
+    """Blocks whose tokens were counted, beside a window that fits whole: nothing has to give way."""
+    blocks = [
+        replace(block, tokens=count_text(block_text(block.frame, [line.text for line in block.lines])) + given.overhead)
+        for block in given_draft.blocks
+        if block.frame.place != "last"
+    ]
+    counted = replace(given_draft, blocks=tuple(blocks))
+    with pytest.MonkeyPatch.context() as weighing:
+        weighing.setattr(budget, "_all_beside", lambda *_: None)
+        weighed = _assemble(counted, (), given)
+    shown = _assemble(counted, (), given)
+    assert (shown.messages, shown.report) == (weighed.messages, weighed.report)

@@ -9,38 +9,40 @@ from reactor_memory.wiring.queries import QUERIES
 
 SESSION = ("s", "s", None, 1, None, 1, 1, None, None, None, None)
 PIN = (1, 1, "user", "text", '{"sha256":"hash"}', 1, "tokenizer", 1)
-NO_PIN = (None,) * len(PIN)
+NO_LATER = (0, 0)
+"""The session neither begins with a system message nor has later ones."""
 
 
-def run(steps: Steps[ContextRows], *session_rows: Row) -> tuple[list[str], ContextRows]:
-    """The queries of an operation on a database that holds `session_rows` and nothing else, and its answer."""
+def run(steps: Steps[ContextRows], *pins: Row) -> tuple[list[str], ContextRows]:
+    """The queries of an operation on a database that holds a session with `pins` and nothing else, and its answer."""
+    answers = {
+        "session_head": [(*SESSION, *NO_LATER, bool(pins), 0)],
+        "session_with_pins": [(*SESSION, *pin) for pin in pins],
+    }
     names: list[str] = []
     try:
         step = next(steps)
         while True:
             assert isinstance(step, Query)
             names.append(step.name)
-            step = steps.send(session_rows if step.name == "session_with_pins" else ())
+            step = steps.send(answers.get(step.name, ()))
     except StopIteration as done:
         return names, done.value
 
 
 def test_a_load_has_no_query_for_pins() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5, trigger_message_count=20)
-    for session_rows, pins in (
-        (((*SESSION, *NO_PIN, "user", 0, 0),), 0),
-        (((*SESSION, *PIN, "user", 0, 0), (*SESSION, *PIN, "user", 0, 0)), 2),
-    ):
-        names, rows = run(log.read_context(query), *session_rows)
-        assert names[:3] == ["session_with_pins", "layout", "summary_head"]
-        assert all(name.startswith("messages_newest_first") for name in names[3:])
-        assert len(rows.pins) == pins
+    for pins, first in (((), ["session_head"]), ((PIN, PIN), ["session_head", "session_with_pins"])):
+        names, rows = run(log.read_context(query), *pins)
+        assert names[: len(first) + 2] == [*first, "layout", "summary_head"]
+        assert all(name.startswith("messages_newest_first") for name in names[len(first) + 2 :])
+        assert len(rows.pins) == len(pins)
 
 
 def test_a_load_of_the_newest_messages_alone_reads_nothing_derived() -> None:
     query = ContextQuery(session_id="s", user_id=None, last_count=5)
-    names, _ = run(log.read_context(query), (*SESSION, *NO_PIN, "user", 0, 0))
-    assert names[0] == "session_with_pins"
+    names, _ = run(log.read_context(query))
+    assert names[0] == "session_head"
     assert all(name.startswith("messages_newest_first") for name in names[1:])
 
 
