@@ -423,7 +423,7 @@ def test_a_question_of_work_is_kept_as_long_as_answers(question: str) -> None:
     assert salience(user(question), *call, says("Rose White.")) > 1.5 * salience(user(question), says("Rose White."))
 
 
-def test_what_closes_a_turn_weighs_the_same_without_the_next_question() -> None:
+def test_what_closes_a_turn_needs_no_next_question() -> None:
     sung, danced = says("In 2014 Rose White sang."), says("Ida Krone danced there.")
     facts = read([user("Who sang?"), sung, user("And who danced?"), danced])
     kept = [fact for fact in facts if fact.value != "And who danced?"]
