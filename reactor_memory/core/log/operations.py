@@ -173,7 +173,9 @@ _NO_BATCH = {"batch_key": None, "batch_fingerprint": None, "batch_size": None}
 
 def placed_rows(request: AppendRequest, rows: Iterable[Mapping[str, Any]], first_seq: int) -> list[dict[str, object]]:
     key = key_of(request.session_id)
-    placed = [{**key, "seq": seq, **row, **_NO_BATCH} for seq, row in enumerate(rows, start=first_seq)]
+    placed: list[dict[str, object]] = [
+        {**key, "seq": seq, **row, **_NO_BATCH} for seq, row in enumerate(rows, start=first_seq)
+    ]
     placed[0].update(batch_values(request))
     return placed
 

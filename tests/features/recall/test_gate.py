@@ -61,7 +61,7 @@ def test_words_that_stand_in_what_is_shown_answer_nothing() -> None:
     assert decided([hit(5, "floor", "walrus")], [hit(5, "floor")]) == "question"
 
 
-def test_a_result_with_the_words_of_a_shown_one_comes_back() -> None:
+def test_results_with_the_words_of_a_shown_one_come_back() -> None:
     result = replace(hit(5, "floor", "walrus").passage, call_seq=1)
     shown = hit(5, "floor", "walrus")
     assert decided([IndexHit(passage=result, score=5)], [shown]) == "question"
