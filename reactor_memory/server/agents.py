@@ -70,7 +70,7 @@ class AgentController(Controller):
     tokens: ServiceTokens
     limits: BodyLimits
 
-    @get("/context", operation_id="getContext", opt={REPEATED: True})
+    @get("/context", operation_id="getContext", opt={REPEATED: ("query",)})
     async def get_context(
         self,
         principal: Caller,

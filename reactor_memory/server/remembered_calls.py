@@ -23,7 +23,9 @@ from reactor_memory.server.problems import ProblemError, answer_error
 from reactor_memory.server.request_bodies import JsonRequest
 
 REPEATED = "repeated"
-"""The option (``opt``) of a handler whose addresses are remembered: one of GET, of path, query and caller alone."""
+"""The option (``opt``) of a handler whose addresses are remembered: one of GET, of path, query and caller alone. Its
+value are the parameters that hold words of people: an address with one is not kept, and would hardly come again.
+"""
 
 MOST_REMEMBERED = 4096
 """So many addresses: about 4 MB."""
@@ -75,6 +77,8 @@ class RememberedCalls:
         """What the framework has read, read once more: it tells nobody."""
         handler: Any = request.route_handler
         model = self._models[handler]
+        if any(name in request.query_params for name in handler.opt[REPEATED]):
+            return
         try:
             guards.check_request(request, handler)
             given = await model.to_kwargs(connection=request)

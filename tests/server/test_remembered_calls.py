@@ -64,6 +64,14 @@ async def test_a_second_request_is_answered_alike_without_routing(service: Servi
         assert len(routed) == 1
 
 
+async def test_words_of_people_are_not_kept(service: Service, routed: list[str]) -> None:
+    agent, address = service.by("bot", service.user), f"/conversations/{await service.created()}/context"
+    routed.clear()
+    for _ in range(3):
+        assert (await agent.get(f"{address}?limit=1&query=words")).status_code == 200
+    assert len(routed) == 3
+
+
 async def test_what_was_said_meanwhile_is_in_the_next_answer(service: Service) -> None:
     conversation = await service.created()
     agent = service.by("bot", service.user)
