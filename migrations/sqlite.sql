@@ -390,7 +390,7 @@ CREATE TABLE answered_requests (
     CONSTRAINT answered_requests_pkey PRIMARY KEY (principal_id, request_key)
 );
 
-CREATE INDEX answered_requests_by_age ON answered_requests (principal_id, created_at);
+CREATE INDEX answered_requests_by_age ON answered_requests (created_at);
 
 CREATE INDEX answered_requests_by_group ON answered_requests (group_id);
 

@@ -603,7 +603,7 @@ def _answered_requests() -> None:
         _number("created_at"),
         sa.PrimaryKeyConstraint("principal_id", "request_key", name="answered_requests_pkey"),
     )
-    op.create_index("answered_requests_by_age", "answered_requests", ["principal_id", "created_at"])
+    op.create_index("answered_requests_by_age", "answered_requests", ["created_at"])
     op.create_index("answered_requests_by_group", "answered_requests", ["group_id"])
 
 

@@ -181,7 +181,8 @@ class PostgresDatabase(Database):
         return {} if self._is_pooled else own
 
     def _of_placement(self) -> Mapping[str, str]:
-        return (PASS_ON if self._is_distributed else {}) | (KEEP_PLANS if self._is_partitioned else {})
+        keeps_plans = self._is_partitioned and self._statement_cache_size > 0  # else each plan is made anew
+        return (PASS_ON if self._is_distributed else {}) | (KEEP_PLANS if keeps_plans else {})
 
     async def close(self) -> None:
         if not self._process.is_this:

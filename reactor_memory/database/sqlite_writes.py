@@ -48,10 +48,11 @@ class SqliteWrites:
         loop = waiting.future.get_loop()
         self._unsettled.add(waiting)
         self._watch(loop, ends)
-        self._waiting.append(waiting)
         if self._told is None or self._told.is_closed():
             self._told = loop
-            loop.call_soon(self._ask, loop)  # once nobody goes on: the thread that wakes wants the interpreter at once
+            # after the callers that are ready have put theirs: the thread takes the interpreter when it wakes
+            loop.call_soon(self._ask, loop)
+        self._waiting.append(waiting)  # after `_told`: the thread may be looking
         try:
             return await waiting.future
         finally:

@@ -70,7 +70,7 @@ class AgentController(Controller):
     tokens: ServiceTokens
     limits: BodyLimits
 
-    @get("/context", operation_id="getContext", opt={REPEATED: ("query",)})
+    @get("/context", operation_id="getContext", opt={REPEATED: ("query", "afterMessageId")})
     async def get_context(
         self,
         principal: Caller,

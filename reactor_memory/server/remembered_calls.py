@@ -13,22 +13,21 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from litestar import Litestar
 from litestar.connection import ASGIConnection
-from litestar.exceptions import LitestarException
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from reactor_memory.server import guards
 from reactor_memory.server.json_answers import JsonAnswer
-from reactor_memory.server.problems import ProblemError, answer_error
+from reactor_memory.server.problems import answer_error
 from reactor_memory.server.request_bodies import JsonRequest
 
 REPEATED = "repeated"
-"""The option (``opt``) of a handler whose addresses are remembered: one of GET, of path, query and caller alone. Its
-value are the parameters that hold words of people: an address with one is not kept, and would hardly come again.
+"""The option (``opt``) of a handler of GET whose answer rests on path, query and caller alone: its addresses are
+remembered. Its value names the parameters with which an address hardly comes again, words of people among them.
 """
 
-MOST_REMEMBERED = 4096
-"""So many addresses: about 4 MB."""
+MOST_REMEMBERED, LONGEST_ADDRESS = 4096, 512
+"""So many addresses of so many characters: about 4 MB."""
 
 Address: TypeAlias = tuple[str, bytes]
 """A path and a query."""
@@ -54,6 +53,7 @@ class RememberedCalls:
         address = request["path"], request["query_string"]
         call = self._calls.get(address)
         if call is not None and request["method"] == "GET" and guards.is_plain(request["headers"]):
+            self._calls.move_to_end(address)
             await self._answer(call, scope, receive, send)
             return
         await self._app(scope, receive, send)
@@ -77,14 +77,15 @@ class RememberedCalls:
         """What the framework has read, read once more: it tells nobody."""
         handler: Any = request.route_handler
         model = self._models[handler]
-        if any(name in request.query_params for name in handler.opt[REPEATED]):
+        is_long = len(address[0]) + len(address[1]) > LONGEST_ADDRESS
+        if is_long or any(name in request.query_params for name in handler.opt[REPEATED]):
             return
         try:
             guards.check_request(request, handler)
             given = await model.to_kwargs(connection=request)
             given["principal"] = request.scope["user"]
             arguments = handler.signature_model.parse_values_from_connection_kwargs(connection=request, kwargs=given)
-        except (LitestarException, ProblemError):  # what was answered with it is not repeated
+        except Exception:  # whatever is wrong with it was answered already
             return
         del arguments["principal"]
         self._calls[address] = _Call(handler, arguments, cast("dict[str, Any]", request.scope)["path_template"])

@@ -34,7 +34,8 @@ def asks(text: str) -> bool:
 
 def asking_part(text: str) -> str:
     """The sentences that end with a mark of question; the whole text, if none does."""
-    sentences = _SENTENCE.split(_URL.sub(" ", normal_form(text)))
+    # wide signs end a sentence without a space, narrow ones do not
+    sentences = [normal_form(each) for each in _SENTENCE.split(_URL.sub(" ", text))]
     asking = [sentence for sentence in sentences if _MARK.search(sentence)] if len(sentences) > 1 else ()
     return " ".join(asking) or text
 

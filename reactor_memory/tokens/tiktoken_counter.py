@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reactor_memory.errors import ConfigurationError
-from reactor_memory.tokens.first_texts import FirstTexts
 from reactor_memory.tokens.text import LONGEST_SPACE, digestible
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 
 ENCODINGS = ("cl100k_base", "o200k_base", "o200k_harmony", "p50k_base", "p50k_edit", "r50k_base")
 """The last three need a `cache_dir` that holds their ranks."""
-
-_SPLIT_BY_CLASSES = ("o200k_base", "o200k_harmony")
-"""Whose pattern `FirstTexts` reads."""
 
 _loading = threading.Lock()
 
@@ -49,8 +45,8 @@ class TiktokenCounter:
     """Counts as OpenAI's models do. Special tokens in a text count as the ordinary text they are.
 
     `cache_dir` is a folder in tiktoken's own cache layout (`TIKTOKEN_CACHE_DIR`); its files win over the packaged
-    ranks. The encoding is loaded when it is needed, which takes a fifth of a second: the first short texts are counted
-    without it (`FirstTexts`). The first count raises `ConfigurationError` if the ranks are nowhere to be found.
+    ranks. The encoding is loaded at the first count, which takes a fifth of a second and raises `ConfigurationError`
+    if the ranks are nowhere to be found.
     """
 
     def __init__(self, encoding: str = "o200k_base", *, cache_dir: Path | None = None) -> None:
@@ -58,58 +54,39 @@ class TiktokenCounter:
             raise ConfigurationError("tokens.encoding", f"is unknown; known are {', '.join(ENCODINGS)}")
         self._name = encoding
         self._cache_dir = cache_dir
-        self._table: Encoding | None = None
 
     @property
     def name(self) -> str:
         return self._name
 
     def count(self, text: str) -> int:
-        encoding = self._table
-        if encoding is None:
-            if self._name in _SPLIT_BY_CLASSES and (tokens := self._first_texts.count(text)) is not None:
-                return tokens
-            encoding = self.load()
+        encoding = self._encoding
         if len(text) <= LONGEST_SPACE:  # nearly every text; a generator would add a tenth to its cost
             return len(encoding.encode_ordinary(text))
         return sum(len(encoding.encode_ordinary(piece)) for piece in digestible(text))
 
-    def load(self) -> Encoding:
-        """The encoding, loaded unless it is: for whoever has time now."""
-        if self._table is None:
-            importlib.import_module("tiktoken.load")  # before the lock, under which nothing is imported
-            with _loading:
-                self._table = _load_encoding(self._name, self._cache_dir)
-            vars(self).pop("_first_texts", None)
-        return self._table
-
     @cached_property
-    def _first_texts(self) -> FirstTexts:
-        definition = _definition(self._name, self._cache_dir, lambda content: content)
-        return FirstTexts(definition["mergeable_ranks"], definition["pat_str"])
+    def _encoding(self) -> Encoding:
+        importlib.import_module("tiktoken.load")  # before the lock, under which nothing is imported
+        with _loading:
+            return _load_encoding(self._name, self._cache_dir)
 
 
 @cache
 def _load_encoding(name: str, cache_dir: Path | None) -> Encoding:
     from tiktoken import Encoding
 
-    return Encoding(**_definition(name, cache_dir, _parse_ranks))
-
-
-def _definition(name: str, cache_dir: Path | None, read: Callable[[bytes], object]) -> dict[str, Any]:
-    """tiktoken's own, with what `read` makes of its file of ranks."""
-
-    def load_ranks(url: str, expected_hash: str) -> object:
+    def load_ranks(url: str, expected_hash: str) -> dict[bytes, int]:
         content = _cached(url, expected_hash, cache_dir) or _packaged(url, expected_hash)
         if content is None:
             problem = f"{name} is in no installed package; fill TIKTOKEN_CACHE_DIR with its ranks or choose o200k_base"
             raise ConfigurationError("tokens.encoding", problem)
-        return read(content)
+        return _parse_ranks(content)
 
-    return _constructors(load_ranks)[name]()
+    return Encoding(**_constructors(load_ranks)[name]())
 
 
-def _constructors(load_ranks: Callable[[str, str], object]) -> dict[str, Callable[[], dict[str, Any]]]:
+def _constructors(load_ranks: Callable[[str, str], dict[bytes, int]]) -> dict[str, Callable[[], dict[str, Any]]]:
     """tiktoken's own definitions (pattern, special tokens, expected hash), reading their ranks with `load_ranks`.
 
     They are taken from a private instance of tiktoken's module: its loader offers no other way in than the

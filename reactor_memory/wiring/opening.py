@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound=Container)
 
-WHOLE_AFTER_SECONDS = 1.0
-"""A process that lives longer will count more than a few short texts."""
-
 
 class open_container(AbstractAsyncContextManager[Container]):  # noqa: N801 (it reads as what it does)
     """A container whose stores are open and whose background work runs; all of it is closed at the end of the block.
@@ -160,23 +157,13 @@ def _summarizers_in_use(container: Container) -> Iterator[Summarizer]:
 
 
 def _warm_up(counter: TokenCounter, opened: AsyncExitStack) -> None:
-    """Let the tokenizer get ready in a thread while the stores open and the caller goes on: the first save needs it.
-    What it can do without takes longest, and comes when the process lives on.
-    """
-    loop = asyncio.get_running_loop()
-    loads: list[asyncio.Future[Any]] = []
-
-    def begin(work: Callable[..., object], *arguments: object) -> None:
-        loads.append(loop.run_in_executor(None, work, *arguments))
-        loads[-1].add_done_callback(_seen)
-
-    begin(counter.count, "")
-    opened.push_async_callback(lambda: asyncio.wait(loads))
-    if load := getattr(counter, "load", None):
-        opened.callback(loop.call_later(WHOLE_AFTER_SECONDS, begin, load).cancel)
+    """Let the tokenizer load in a thread while the stores open and the caller goes on: the first save needs it."""
+    loading = asyncio.get_running_loop().run_in_executor(None, counter.count, "")
+    loading.add_done_callback(_seen)
+    opened.push_async_callback(asyncio.wait, [loading])
 
 
-def _seen(loading: asyncio.Future[Any]) -> None:
+def _seen(loading: asyncio.Future[int]) -> None:
     """Take note of a failure without raising it: whoever counts meets the same error."""
     if not loading.cancelled():
         loading.exception()

@@ -28,9 +28,6 @@ BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
     ("reactor_memory.features.facts.verification.derived_proof", "_stands"): [
         ("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")
     ],
-    ("reactor_memory.tokens.first_texts", "__init__"): [
-        ("findall", r"[^\r\n\w]?[A-Z]*[a-z]+|[A-Z]+|[0-9]{1,3}| ?[^\t-\r \w]+[\r\n/]*|[\t-\r ]*[\r\n]+|[\t-\r ]+")
-    ],
     ("reactor_memory.text.analyzer", "_between_function_words"): [("search", "という|から|だ|と")],
     ("reactor_memory.text.languages", ""): [],  # constants in a table
 }

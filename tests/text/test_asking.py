@@ -125,6 +125,7 @@ def test_no_text_is_too_strange(text: str) -> None:
         ("见到你很高兴。酒店在哪里？", "酒店在哪里?"),
         ("tell me where the hotel is", "tell me where the hotel is"),
         ("Where is over_time.py", "Where is over_time.py"),
+        ("我下周要搬家。我的地址是什么？谢谢！", "我的地址是什么?"),
     ],
 )
 def test_the_sentences_that_ask(text: str, part: str) -> None:
@@ -135,7 +136,7 @@ def test_the_sentences_that_ask(text: str, part: str) -> None:
     "text",
     [
         "What do you think about it?",
-        "How's the garden?",
+        "Would you like some tea?",
         "Is there anything else?",
         "Was halten Sie von Brunnen?",
         "Tu penses qu'il va pleuvoir ?",
@@ -158,6 +159,13 @@ def test_questions_for_what_nobody_said(text: str) -> None:
         "Was hat der Brunnen gekostet?",
         "¿Cuándo llega el tren?",
         "酒店的地址是什么？",
+        "What did you recommend for the hotel in Porto?",
+        "Can I still cancel the Lisbon booking?",
+        "What are you allergic to?",
+        "Какой чай нравится моей маме?",
+        "¿Qué café le gusta a mi madre?",
+        "母は何が好きですか？",
+        "ใครรับผิดชอบโครงการนี้?",
         "",
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+_MISSING: Any = object()
 
 
 class ProviderForms:
@@ -94,10 +96,12 @@ class Context(ProviderForms):
         """
         if self._made is None:
             return make(self)
-        if key not in self._made:
+        found = self._made.get(key, _MISSING)  # threads share it: another may clear it at any time
+        if found is _MISSING:
+            found = make(self)
             self._made.clear()
-            self._made[key] = make(self)
-        return self._made[key]
+            self._made[key] = found
+        return cast("T", found)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Context):

@@ -15,10 +15,10 @@ def claim_request(request: AnsweredRequest, *, now: int, forget_before: int = 0)
     """Begin to work on a request: None if it is new, or was left behind (its lease is over, its fingerprint the same),
     else what is known. Of several claims at once one gets None.
 
-    Every claim forgets a few requests of the same principal that were begun before `forget_before`, more than the one
-    that it may add, so that old ones become fewer without anybody who cleans up.
+    Every claim forgets a few requests that were begun before `forget_before`, more than the one that it may add, so
+    that old ones become fewer without anybody who cleans up.
     """
-    yield from forget_requests(request.principal_id, before=forget_before, limit=FORGOTTEN_BY_A_CLAIM)
+    yield from forget_requests(before=forget_before, limit=FORGOTTEN_BY_A_CLAIM)
     while True:
         if (yield Query("claim_request", structs.asdict(request) | {"now": now})):
             return None
@@ -37,10 +37,9 @@ def release_request(principal_id: str, request_key: str) -> Steps[None]:
     yield Query("release_request", _key(principal_id, request_key))
 
 
-def forget_requests(principal_id: str, *, before: int, limit: int = 1000) -> Steps[int]:
-    """Forget those of a principal that were begun before this time, the oldest first; how many."""
-    values = {"principal_id": principal_id, "before": before, "limit": limit}
-    return len((yield Query("forget_requests", values)))
+def forget_requests(*, before: int, limit: int = 1000) -> Steps[int]:
+    """Forget those that were begun before this time, the oldest first; how many."""
+    return len((yield Query("forget_requests", {"before": before, "limit": limit})))
 
 
 def _key(principal_id: str, request_key: str) -> dict[str, object]:

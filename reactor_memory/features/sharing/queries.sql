@@ -57,18 +57,18 @@ DELETE FROM answered_requests
 WHERE principal_id = :principal_id AND request_key = :request_key AND status IS NULL
 
 -- name: forget_requests
+-- across groups
 DELETE FROM answered_requests
-WHERE principal_id = :principal_id AND request_key IN (
-    SELECT request_key FROM answered_requests
-    WHERE principal_id = :principal_id AND created_at < :before ORDER BY created_at LIMIT :limit)
+WHERE (principal_id, request_key) IN (
+    SELECT principal_id, request_key FROM answered_requests WHERE created_at < :before ORDER BY created_at LIMIT :limit)
 RETURNING request_key
 
 -- name: forget_requests [postgres]
+-- across groups
 -- Whoever forgets at the same time takes others.
 DELETE FROM answered_requests
-WHERE principal_id = :principal_id AND request_key IN (
-    SELECT request_key FROM answered_requests
-    WHERE principal_id = :principal_id AND created_at < :before ORDER BY created_at LIMIT :limit
+WHERE (principal_id, request_key) IN (
+    SELECT principal_id, request_key FROM answered_requests WHERE created_at < :before ORDER BY created_at LIMIT :limit
     FOR UPDATE SKIP LOCKED)
 RETURNING request_key
 

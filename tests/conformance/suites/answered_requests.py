@@ -108,22 +108,12 @@ class AnsweredRequestConformance:
             begun = request(str(now), now=now)
             await claim(store, begun)
             await store.database.write(answered_requests.answer_request, answered(begun))
-        assert await store.database.write(answered_requests.forget_requests, "user:ann", before=40, limit=2) == 2
+        assert await store.database.write(answered_requests.forget_requests, before=40, limit=2) == 2
         assert await claim(store, request("30", now=50)) == answered(request("30", now=30))
-        assert await store.database.write(answered_requests.forget_requests, "user:ann", before=40) == 1
-        assert await store.database.write(answered_requests.forget_requests, "user:ann", before=40) == 0
+        assert await store.database.write(answered_requests.forget_requests, before=40) == 1
+        assert await store.database.write(answered_requests.forget_requests, before=40) == 0
         assert await claim(store, request("10", now=50)) is None
         assert await claim(store, request("40", now=50)) == answered(request("40", now=40))
-
-    async def test_claims_forget_requests_of_their_principal_alone(self, store: Store) -> None:
-        await claim(store, request())
-        theirs = request(principal_id="user:bob", now=1000)
-        assert await store.database.write(answered_requests.claim_request, theirs, now=1000, forget_before=500) is None
-        assert await claim(store, request()) == request()
-        await store.database.write(
-            answered_requests.claim_request, request("new", now=1000), now=1000, forget_before=500
-        )
-        assert await claim(store, request()) is None
 
     async def test_claims_forget_old_requests_faster_than_they_add_new_ones(self, store: Store) -> None:
         for number in range(4):
@@ -133,8 +123,8 @@ class AnsweredRequestConformance:
             assert (
                 await store.database.write(answered_requests.claim_request, begun, now=1000, forget_before=500) is None
             )
-        assert await store.database.write(answered_requests.forget_requests, "user:ann", before=500) == 0
-        assert await store.database.write(answered_requests.forget_requests, "user:ann", before=5000) == 3
+        assert await store.database.write(answered_requests.forget_requests, before=500) == 0
+        assert await store.database.write(answered_requests.forget_requests, before=5000) == 3
 
     async def test_answers_about_a_conversation_are_erased_with_any_of_it(self, store: Store) -> None:
         await append_messages(store, "s", numbered(3))

@@ -153,8 +153,8 @@ def _call(exchange: _Exchange, later: str, turn: int) -> Iterator[Fact]:
     name = " ".join(exchange.call.name.replace("#", " ").split()) or "a tool"
     anchor, role = anchor_of(name, exchange.seq, exchange.place), _role(exchange)
     given = list(leaves(arguments_of(exchange.call.arguments)))[:MOST_ARGUMENTS]
-    looked_up = frozenset(leaf.text for leaf in given) if role == "read" else None
-    failed = has_failed(exchange.result, exchange.told, tool=exchange.call.name, looked_up=looked_up)
+    values = frozenset(leaf.text for leaf in given)
+    failed = has_failed(exchange.result, exchange.told, tool=exchange.call.name, given=values, is_lookup=role == "read")
     act: Act = "interrupted" if exchange.is_interrupted else "statement"
     category = category_of_call(role)
     salience = DONE_SALIENCE if role == "act" else LOOKED_UP_SALIENCE

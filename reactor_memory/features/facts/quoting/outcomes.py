@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
-from typing import NamedTuple, cast
+from typing import cast
 
 from reactor_memory.models import Message
 from reactor_memory.text.analyzer import normal_form
@@ -23,30 +23,32 @@ from reactor_memory.text.spans import leaf_text
 MOST_BEGUN = 120
 """Characters in which a text says that it is an error."""
 
-MOST_BEFORE, MOST_DENYING = 30, 3
-"""Characters before the word that says so, and the words before it of which one may deny it."""
+MOST_BEFORE, MOST_DENYING, NEAR_LETTERS = 30, 2, 4
+"""Characters before the word that says so; the words before it, or in a script without spaces the letters between, of
+which one may deny it.
+"""
 
-MOST_WORDS, MOST_LETTERS = 3, 12
-"""A value of more words, or of more letters in a script without spaces, says more than that something failed."""
+MOST_WORDS, MOST_LETTERS, LONGEST_VALUE = 3, 12, 80
+"""A value of more words, or of more letters in a script without spaces, says more than that something failed. A longer
+one is not looked at.
+"""
 
 MOST_OF_THING = 3
 """What was looked up and has more fields is a record of a thing: its state is not that of the call."""
 
-_STATUS_FIELDS = frozenset({"status", "state", "result", "outcome", "code", "status_code", "statuscode", "type"})
 _STATUS_NUMBERS = frozenset({"status", "code", "status_code", "statuscode"})
-_TOLD_BY_TOOLS = frozenset({"conclusion", "verdict"})
 _FLAGS = frozenset({"is_error", "iserror", "failed"})
 _ERROR_FIELDS = frozenset({"errormessage", "faultstring"})
-_EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no"})
+_EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no", "nil", "n/a", "zero"})
 
-_JOINED = f"[{UNSPACED}{HANGUL}]"
-_IS_JOINED = re.compile(_JOINED)
+_JOINED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？：|_-]+")
+_NAME_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+")
 _CLAUSE = re.compile(r"[.,;:!?。、，！？；：\n–—]+")
 _BEHIND = re.compile(r"[\s:：=-]{1,8}")
-_PARTICLE = re.compile("[이가은는도]?")
+_CAN_NOT = re.compile("无法|無法|不能")
 _ERROR = re.compile(
-    r"\W*(?:[\w ]{0,24}\b)?(?:\w{0,40}error|\w{0,40}exception|failed|failure|fatal|traceback|denied|forbidden"
+    r"\W*(?:[\w ]{0,24}\b)?(?P<word>\w{0,40}error|\w{0,40}exception|failed|failure|fatal|traceback|denied|forbidden"
     r"|unauthori[sz]ed|aborted|refused|rejected|declined|timed out|timeout)\b",
     re.IGNORECASE,
 )
@@ -61,57 +63,89 @@ _HTTP_ERROR = re.compile(
 
 _EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?:?[ =]+(?P<code>-?\d+)", re.IGNORECASE)
 LAST_LINES = 2
-"""Of so many lines those that are not indented say how a process ended: what a tool shows may tell of other ones."""
+"""Of so many lines those that are not indented say how a process ended, or the first line: what a tool shows may tell
+of other ones.
+"""
 
-
-class _Words(NamedTuple):
-    fails: frozenset[str]
-    errors: frozenset[str]
-    succeeds: frozenset[str]
-    denies: frozenset[str]
-    lacks: frozenset[str]
-
-
-@cache
-def _words() -> _Words:
-    """The words of all languages."""
-    told = _told()
-    return _Words(*(frozenset(word for each in told.values() for word in each[key]) for key in _Words._fields))
+_NOT = frozenset({"not", "never"})
+"""English words that deny only the word behind them: "file not found error" denies no error."""
 
 
 @cache
 def _told() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     data = files("reactor_memory.features.facts.quoting").joinpath("outcome_words.toml").read_text("utf-8")
     return {
-        language: {key: tuple(map(_folded, words.get(key, "").split())) for key in _Words._fields}
+        language: {key: tuple(map(_folded, value.split())) for key, value in words.items()}
         for language, words in cast("Mapping[str, Mapping[str, str]]", tomllib.loads(data)).items()
     }
 
 
 @cache
+def _all(key: str) -> frozenset[str]:
+    """The words of all languages."""
+    return frozenset(word for each in _told().values() for word in each[key])
+
+
+@cache
+def _languages() -> Mapping[str, tuple[str, ...]]:
+    """The languages of each word that says that something failed."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language, words in _told().items():
+        for word in _failing(words):
+            found[word] = (*found.get(word, ()), language)
+    return found
+
+
+def _failing(words: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for key in ("fails", "refused", "absent", "errors"):
+        yield from words[key]
+
+
+@cache
 def _begins_elsewhere() -> re.Pattern[str]:
-    """The words of all languages but English near the beginning of a text; long ones may end a compound."""
-    known = {word for name, each in _told().items() if name != "en" for word in (*each["fails"], *each["errors"])}
-    words = sorted(known, key=lambda word: (-len(word), word))
-    joined = "|".join(re.escape(word) for word in words if _IS_JOINED.search(word))
-    spaced = "|".join(re.escape(word) for word in words if not _IS_JOINED.search(word))
-    return re.compile(rf"[^\n]{{0,{MOST_BEFORE}}}?(?:{joined}|(?<!\w)(?:\w{{4,40}})??(?:{spaced})(?!\w))")
+    """What went wrong, as a text in a language but English begins with it: before a colon, or as all of the text; what
+    failed also as all of a clause. German writes such nouns as one word with what failed.
+    """
+    told, english = _told(), frozenset(_failing(_told()["en"]))
+    errors = _all("errors") - english
+    others = frozenset(_languages()) - english - errors
+    compound = "|".join(f"[^\\W\\d_]{{2,40}}{re.escape(word)}" for word in told["de"]["errors"])
+    end = r"[ \t]*(?:[:：]|[.!。！]*[ \t]*(?:\n|\Z)"
+    return re.compile(
+        rf"[^\n]{{0,{MOST_BEFORE}}}?(?:(?P<noun>{_either(errors)}|(?<!\w)(?:{compound})){end})"
+        rf"|(?P<word>{_either(others)}){end}|[,;.!，。；！]))"
+    )
+
+
+def _either(words: Iterable[str]) -> str:
+    """One of the words; where words are apart, no part of another."""
+    known = sorted(words, key=lambda word: (-len(word), word))
+    joined = "|".join(re.escape(word) for word in known if _JOINED.search(word))
+    return (
+        rf"{joined}|(?<![\w/.\\-])(?:{'|'.join(re.escape(word) for word in known if not _JOINED.search(word))})(?!\w)"
+    )
 
 
 def _folded(text: str) -> str:
     return " ".join(normal_form(text).casefold().replace("_", " ").split())
 
 
-def is_failed(result: Message | None) -> bool:
+def is_failed(result: Message | None, *, tool: str = "") -> bool:
     """Whether the protocol, a field or the beginning of a result says that the call failed."""
-    return result is not None and has_failed(result, opened(result.content))
+    return result is not None and has_failed(result, opened(result.content), tool=tool)
 
 
 def has_failed(
-    result: Message | None, told: OpenedResult, *, tool: str = "", looked_up: frozenset[str] | None = None
+    result: Message | None,
+    told: OpenedResult,
+    *,
+    tool: str = "",
+    given: frozenset[str] = frozenset(),
+    is_lookup: bool = False,
 ) -> bool:
     """The same of a result that was opened. A tool that is named after what its result says has done it
-    (``reject_claim``). `looked_up`: what a call was given that only looked something up.
+    (``reject_claim``). `given`: the values of the call, which a result may repeat. `is_lookup`: it only looked
+    something up, and the state of that is not its own.
     """
     if result is None:
         return False
@@ -119,7 +153,7 @@ def has_failed(
         return True
     value = told.value
     if isinstance(value, Mapping):
-        return _fields_fail(cast("Mapping[str, object]", value), _folded(tool).replace(" ", ""), looked_up)
+        return _fields_fail(cast("Mapping[str, object]", value), tool, given, is_lookup=is_lookup)
     if not isinstance(value, str) or result.outcome == "ok":
         return False
     first = value.strip()[:MOST_BEGUN]
@@ -127,98 +161,114 @@ def has_failed(
 
 
 def _exits_badly(text: str) -> bool:
-    last = text.rstrip()[-400:].splitlines()[-LAST_LINES:]
-    exits = [found for line in last if not line[:1].isspace() for found in _EXIT.finditer(line)]
-    return bool(exits) and exits[-1]["code"] != "0"
+    lines = [line for line in text.rstrip()[-400:].splitlines() if line.strip()][-LAST_LINES:]
+    exits = [found for line in lines if not line[:1].isspace() for found in _EXIT.finditer(line)]
+    found = exits[-1] if exits else _EXIT.match(text.lstrip()[:MOST_BEGUN])
+    return found is not None and found["code"] != "0"
 
 
 def _text_fails(first: str) -> bool:
     folded = normal_form(first).casefold()
-    found = _ERROR.match(folded) or _begins_elsewhere().match(folded)
-    return found is not None and not _is_denied(found[0], folded[found.end() :])
+    english = _ERROR.match(folded)
+    found = english or _begins_elsewhere().match(folded)
+    if found is None:
+        return False
+    word = "word" if english or found["word"] else "noun"
+    languages = ("en",) if english else _languages().get(found[word], tuple(_told()))
+    return not _is_denied(folded[: found.start(word)], languages) and not _is_none(folded[found.end(word) :])
 
 
-def _is_denied(begins: str, behind: str) -> bool:
-    """Whether words before what failed, or behind it, say that nothing did. `begins` ends with the word itself."""
-    words = _words()
-    clause = _WORD.findall(_CLAUSE.split(begins)[-1])
-    if not words.denies.isdisjoint(clause[-MOST_DENYING - 1 : -1]) or (len(clause) > 1 and clause[-2] == "0"):
-        return True
-    if any(denial in begins[-MOST_LETTERS:] for denial in words.denies if _IS_JOINED.match(denial)):
-        return True
-    rest = behind[_PARTICLE.match(behind).end() :] if _IS_JOINED.match(behind) else behind  # type: ignore[union-attr]
-    sole = _CLAUSE.split(_BEHIND.sub("", rest, count=1))[0].strip() if _BEHIND.match(rest) else ""
-    if sole in words.denies or sole == "0":
-        return True
-    return any(rest.lstrip().startswith(lack) for lack in words.lacks)
+def _is_denied(before: str, languages: Iterable[str]) -> bool:
+    """Whether words shortly before what failed say that nothing did."""
+    clause = _CAN_NOT.sub("", _CLAUSE.split(before)[-1])
+    words = _WORD.findall(clause)[-MOST_DENYING:]
+    words = [word for word, after in zip(words, [*words[1:], ""], strict=False) if not after.isdigit()]  # "no 5"
+    for language in languages:
+        for denial in _told()[language]["denies"]:
+            if _JOINED.match(denial):
+                if denial in clause[-len(denial) - NEAR_LETTERS :]:
+                    return True
+            elif denial in (words[-1:] if denial in _NOT else words):
+                return True
+    return "0" in words
 
 
-def _fields_fail(record: Mapping[str, object], tool: str, looked_up: frozenset[str] | None) -> bool:
+def _is_none(behind: str) -> bool:
+    """Whether all that stands behind what would have failed is that there is none: "failed: 0"."""
+    if not _BEHIND.match(behind):
+        return False
+    sole = _CLAUSE.split(_BEHIND.sub("", behind, count=1))[0].strip()
+    return sole in _all("denies") or sole in _EMPTY - {""}
+
+
+def _fields_fail(record: Mapping[str, object], tool: str, given: frozenset[str], *, is_lookup: bool) -> bool:
     if len(record) == 1 and isinstance(inside := next(iter(record.values())), Mapping) and not _is_error_name(*record):
-        return _fields_fail(cast("Mapping[str, object]", inside), tool, looked_up)
-    words = _words()
+        return _fields_fail(cast("Mapping[str, object]", inside), tool, given, is_lookup=is_lookup)
     fields = {str(key).lower(): value for key, value in record.items()}
-    values = {_folded(key): _folded(_leaf_or_size(value)) for key, value in fields.items()}
-    if any(value in words.denies for key, value in values.items() if key in words.succeeds):
+    if any(_says_none(value) for key, value in fields.items() if _folded(key) in _all("succeeds")):
         return True
-    if any(value not in _EMPTY and value not in words.denies for key, value in values.items() if _is_error_name(key)):
+    if any(not _says_none(value) and value != "" for key, value in fields.items() if _is_error_name(key)):
         return True
     if any(fields.get(key) in (True, "true") for key in _FLAGS):
         return True
-    scalars = {key: _folded(leaf_text(value)) for key, value in fields.items() if _is_scalar(value)}
-    if any(re.fullmatch(r"[45]\d\d", scalars.get(key, "")) for key in _STATUS_NUMBERS):
+    texts = {key: leaf_text(value) for key, value in fields.items() if _is_scalar(value)}
+    if any(re.fullmatch(r"[45]\d\d", texts.get(key, "")) for key in _STATUS_NUMBERS):
         return True
-    is_of_thing = looked_up is not None and (len(scalars) > MOST_OF_THING or not looked_up.isdisjoint(_texts(fields)))
-    return not is_of_thing and any(_status_fails(key, text, tool) for key, text in scalars.items())
+    is_of_thing = is_lookup and (len(texts) > MOST_OF_THING or not given.isdisjoint(texts.values()))
+    said = (text for key, text in texts.items() if text not in given and _folded(key) in _all("states"))
+    return any(_status_fails(text, tool, is_of_thing=is_of_thing) for text in said if len(text) <= LONGEST_VALUE)
 
 
 def _is_error_name(key: str) -> bool:
-    return key in _ERROR_FIELDS or _folded(key) in _words().errors
+    return key in _ERROR_FIELDS or _folded(key) in _all("errors")
 
 
 def _is_scalar(value: object) -> bool:
     return not isinstance(value, (Mapping, list, type(None)))
 
 
-def _texts(fields: Mapping[str, object]) -> Iterable[str]:
-    return (leaf_text(value) for value in fields.values() if _is_scalar(value))
+def _says_none(value: object) -> bool:
+    """Whether a value is empty, false, or a word that denies."""
+    if isinstance(value, (Mapping, list)):
+        return not value
+    text = leaf_text(value)
+    return len(text) <= LONGEST_VALUE and ((folded := _folded(text)) in _EMPTY or folded in _all("denies"))
 
 
-def _status_fails(key: str, text: str, tool: str) -> bool:
-    """Whether a value says that something failed. English words say so in fields that tell a status; those of other
-    languages wherever they are all of a value.
-    """
-    word = _failing_word(text)
-    english = _told()["en"]
-    is_english = word in english["fails"] or word in english["errors"]
-    if not word or (is_english and key not in _STATUS_FIELDS and key not in _TOLD_BY_TOOLS):
+def _status_fails(text: str, tool: str, *, is_of_thing: bool) -> bool:
+    word = _failing_word(_folded(text))
+    if not word:
         return False
-    size = 2 if _IS_JOINED.search(word) else 4
-    return not any(word[place : place + size] in tool for place in range(max(1, len(word) - size + 1)))
+    if is_of_thing:
+        return word in _all("errors") or word in _all("absent")
+    return not (word in _all("refused") and _refuses(tool))
+
+
+def _refuses(tool: str) -> bool:
+    """Whether a tool is named after a refusal: it is there to refuse, in whatever language its results are."""
+    names = [word.casefold() for word in _NAME_WORD.findall(tool)]
+    return any(
+        stem in tool if _JOINED.search(stem) else any(name.startswith(stem) for name in names)
+        for stem in _all("refuses")
+    )
 
 
 @memo(maxsize=4096)
 def _failing_word(text: str) -> str:
     """The word of a short value that says that something failed; empty if none does."""
-    words = _words()
     bare = text.strip(" .!。！")
-    if bare in words.errors or bare in words.fails:
+    if bare in _languages():
         return bare
-    parts = _WORD.findall(bare)
-    if not 0 < len(parts) <= MOST_WORDS or any(map(str.isdigit, bare)) or not words.denies.isdisjoint(parts):
+    said = " ".join(_WORD.findall(bare))
+    if not said or said.count(" ") >= MOST_WORDS or any(map(str.isdigit, bare)):
         return ""
-    said = " ".join(parts)
-    for word in words.fails:
-        if _IS_JOINED.search(word):
-            if len(bare) <= MOST_LETTERS and bare.endswith(word) and not _is_denied(bare, ""):
-                return word
-        elif said.endswith(f" {word}") or said.startswith(f"{word} "):
+    for word, languages in _languages().items():
+        if _JOINED.search(word):
+            before = bare.removesuffix(word) if len(bare) <= MOST_LETTERS else bare
+            is_said = before != bare
+        else:
+            before = said.removesuffix(f" {word}")
+            is_said = before != said or said.startswith(f"{word} ")
+        if is_said and not _is_denied("" if before == said else before, languages):
             return word
     return ""
-
-
-def _leaf_or_size(value: object) -> str:
-    """A scalar as text; of anything else how it begins, empty or not."""
-    if isinstance(value, (Mapping, list)):
-        return "[]" if not value else "some"
-    return leaf_text(value)

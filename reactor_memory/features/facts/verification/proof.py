@@ -251,9 +251,13 @@ class _Log:
         """Whether the result says so: that of the message, or of a call of it."""
         message = self.messages[seq]
         if message.role == "tool":
-            return is_failed(message)
+            return self._says_failed(message)
         ids = {call.id for call in message.tool_calls}
-        return any(is_failed(each) for each in self._run if each.role == "tool" and each.tool_call_id in ids)
+        return any(self._says_failed(each) for each in self._run if each.role == "tool" and each.tool_call_id in ids)
+
+    def _says_failed(self, result: Message) -> bool:
+        tool = next((call.name for call in self._calls.get(result.tool_call_id or "", ())), "")
+        return is_failed(result, tool=tool)
 
     def is_accepted(self, seq: int) -> bool:
         """Whether the next words of a user agree with what the model said in a message, and say nothing else."""

@@ -46,6 +46,23 @@ def told(value: object) -> Message:
         "Zahlungsfehler: Karte abgelaufen",
         "未知错误",
         "pushed nothing\nexit code: 128",
+        {"success": 0},
+        {"status": "order_not_found"},
+        {"estado": "producto no encontrado"},
+        {"结果": "订单无效"},
+        "没有权限，操作失败",
+        "无法连接，操作失败",
+        "File not found error: /tmp/x",
+        "Null pointer exception in main",
+        "Zero division error",
+        "Exit code 1\nls: x\nls: y\nls: z",
+        "exit code: 2\n\n[output truncated]",
+        "Kunde nicht gefunden",
+        "Giao dịch không thành công",
+        "Buchung am 12. Mai abgelehnt",
+        "Order no 5 declined",
+        "支付失败，余额不足",
+        "Zahlung fehlgeschlagen, Karte abgelaufen",
     ],
 )
 def test_failures_are_told_in_any_language(value: object) -> None:
@@ -76,6 +93,20 @@ def test_failures_are_told_in_any_language(value: object) -> None:
         {"status": "nicht abgelehnt"},
         {"name": "Rejected"},
         {"status": "tamam"},
+        "The file src/error.py has been updated",
+        "Created lib/error.ts",
+        "Stiefel bestellt, Lieferung Montag",
+        "Trüffel bestellt",
+        "Storing 3 files in /data: done",
+        "Un fel de mâncare adăugat",
+        "업무효율 보고서가 저장되었습니다",
+        "超时设置已更新为30秒",
+        "エラーログを保存しました",
+        "Отказ от подписки оформлен",
+        "El fallo del jurado se publicó",
+        {"id": 7, "kategorie": "Fehler", "status": "offen"},
+        {"reservation": "R1", "fumeur": "interdit"},
+        {"error": None, "id": 4},
     ],
 )
 def test_words_that_deny_a_failure_are_none(value: object) -> None:
@@ -96,6 +127,31 @@ def test_a_tool_that_refuses_has_done_so(tool: str, value: object) -> None:
     message = told(value)
     assert not has_failed(message, opened(message.content), tool=tool)
     assert has_failed(message, opened(message.content), tool="book_table")
+
+
+@pytest.mark.parametrize(
+    ("tool", "status"),
+    [
+        ("create_project", "rejected"),
+        ("book_airline", "declined"),
+        ("authenticate_user", "unauthorized"),
+        ("failover_db", "failed"),
+        ("reject_order", "failed"),
+    ],
+)
+def test_letters_of_its_name_excuse_no_tool(tool: str, status: str) -> None:
+    message = told({"status": status})
+    assert has_failed(message, opened(message.content), tool=tool)
+
+
+def test_a_value_that_was_given_says_nothing() -> None:
+    message = told({"id": 4, "status": "rejected"})
+    assert not has_failed(message, opened(message.content), given=frozenset({"rejected"}))
+
+
+def test_what_was_not_found_is_no_state_of_a_thing() -> None:
+    message = told({"order": "A1", "status": "not_found"})
+    assert has_failed(message, opened(message.content), given=frozenset({"A1"}), is_lookup=True)
 
 
 def test_a_lookup_has_not_the_state_of_its_thing() -> None:
