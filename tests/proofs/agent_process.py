@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -27,6 +27,8 @@ USER = "alice"
 SHARED = "shared"
 SHARED_BATCHES = 100
 BACKGROUND = {"lease_seconds": 0.5, "poll_seconds": 0.02}
+NOBODY_DIES = {"lease_seconds": 10, "poll_seconds": 0.02}
+"""A lease outlasts the first reading of a process on a busy machine, else another reads the same once more."""
 
 
 def batch(session_id: str, number: int) -> list[Message]:
@@ -66,11 +68,11 @@ class CountingSummarizer:
         pass
 
 
-def memory(url: str, calls: Path | None = None, *, background: bool = True):
+def memory(url: str, calls: Path | None = None, *, background: bool = True, work: Mapping[str, float] = BACKGROUND):
     def configure(container: Container) -> None:
         container.summarizer.override(providers.Object(CountingSummarizer(calls)))
 
-    return open_container(settings(url, background={**BACKGROUND, "enabled": background}), configure=configure)
+    return open_container(settings(url, background={**work, "enabled": background}), configure=configure)
 
 
 async def save(manager: ConversationManager, session_id: str, number: int, key: str) -> None:
@@ -98,7 +100,7 @@ async def append(url: str, run: str) -> None:
 
 
 async def share(url: str, name: str, calls: str) -> None:
-    async with memory(url, Path(calls)) as container:
+    async with memory(url, Path(calls), work=NOBODY_DIES) as container:
         manager = container.conversation_manager()
         for number in range(SHARED_BATCHES):
             saved = await manager.save_history(
