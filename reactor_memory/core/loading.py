@@ -21,7 +21,7 @@ from reactor_memory.core.context.standing import interrupted, readable_by, with_
 from reactor_memory.core.context.strategy import Strategy
 from reactor_memory.core.load_requests import LoadArguments, LoadRequest
 from reactor_memory.core.planning import LoadingOptions, Planner, tell_damage
-from reactor_memory.core.sources import Asked, Brought, GuardedSource, Source, Views
+from reactor_memory.core.sources import Asked, Brought, Source, Views
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import InvalidInputError, StoreError, StoreReadOnlyError
 from reactor_memory.models import Message, Session, Value
@@ -159,12 +159,7 @@ class ContextLoader:
     def _is_answered(self, request: LoadRequest, session: Session, drafted: _Drafted) -> bool:
         """Whether any source may add something."""
         has_memory, is_cut = self.planner.has_memory, drafted.is_cut
-        for each in self._answering:
-            if not isinstance(each, GuardedSource):
-                return True
-            if each.answers(request, session, has_memory=has_memory, is_cut=is_cut):
-                return True
-        return False
+        return any(each.answers(request, session, has_memory=has_memory, is_cut=is_cut) for each in self._answering)
 
     async def drafted(
         self, request: LoadRequest, limits: ContextLimits, current_tokens: int, *, keep_layout: bool
@@ -315,7 +310,7 @@ class _Answering:
         assert session is not None
         has_memory, is_cut = self._loader.planner.has_memory, drafted.is_cut
         for place, source in enumerate(sources):
-            if not _answers(source, self._request, session, has_memory, is_cut):
+            if not source.answers(self._request, session, has_memory=has_memory, is_cut=is_cut):
                 continue
             views = Views(self._context_of, partial(self._moved, sources[:place]))
             asked = Asked(self._request, session, has_memory, is_cut, views)
@@ -339,12 +334,6 @@ class _Answering:
             return None
         again = await self._loader.drafted(request, smaller, tokens, keep_layout=self._keep_layout)
         return await self.draft(again, before) if again.moves else None
-
-
-def _answers(source: Source, request: LoadRequest, session: Session, has_memory: bool, is_cut: bool) -> bool:
-    if isinstance(source, GuardedSource):
-        return source.answers(request, session, has_memory=has_memory, is_cut=is_cut)
-    return True
 
 
 async def _answer(source: Source, draft: Draft, asked: Asked) -> Draft:

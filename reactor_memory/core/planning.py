@@ -18,7 +18,7 @@ from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.context.standing import standing_messages, with_damage
 from reactor_memory.core.context.strategy import Missing, Plan, PlanRequest, Strategy
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import NOTHING, Brought, GuardedSource, Source
+from reactor_memory.core.sources import NOTHING, Brought, Source
 from reactor_memory.database.deadlines import seconds_left
 from reactor_memory.database.driver_errors import DAMAGE
 from reactor_memory.errors import StoreCorruptError
@@ -185,7 +185,7 @@ class Planner:
 
     def _standing(self, rows: ContextRows) -> list[Source]:
         """The sources that may bring something before the window."""
-        return [each for each in self._sources if not isinstance(each, GuardedSource) or each.stands(rows)]
+        return [each for each in self._sources if each.stands(rows)]
 
     async def _brought(self, request: LoadRequest, rows: ContextRows, sources: Sequence[Source]) -> Brought:
         """The blocks and messages of the features, read once: after a wait they may be gone."""

@@ -58,9 +58,7 @@ class Source:
         """The draft with what is added to it; the same draft if there is nothing."""
         return draft
 
-
-class GuardedSource(Source):
-    """A source that most loads need not await, as it tells before whether it may bring something."""
+    # A source that most loads need not await tells before whether it may bring something.
 
     def stands(self, rows: ContextRows) -> bool:
         """Whether `before_window` may bring something."""

@@ -276,12 +276,7 @@ def with_interruptions(messages: Sequence[Message], last_seq: int) -> Sequence[M
         return messages
     there: set[int] | None = None
     last = len(messages)
-    ends = [
-        at
-        for at in range(1, last)
-        if messages[at].role == "user" and (messages[at - 1].tool_calls or messages[at - 1].role == "tool")
-    ]
-    ends = [at for at in ends if is_traffic(messages[at - 1])]
+    ends = [at for at in range(1, last) if messages[at].role == "user" and is_traffic(messages[at - 1])]
     if last and is_traffic(messages[-1]):
         ends.append(last)
     shown = list(messages)

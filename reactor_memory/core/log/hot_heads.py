@@ -132,7 +132,7 @@ class HotHeads:
         _, heads = self._groups.get(session_id.partition(FORK_SEPARATOR)[0], (0.0, None))
         if heads is None or (head := heads.get(session_id)) is None or key not in head.made:
             return None
-        proof = await self._database.read(_prove, session_id)
+        proof = await self.proof(session_id)
         if proof is None:
             return None
         with self._lock:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor_memory.core.context.blocks import Verbatim
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import GuardedSource
+from reactor_memory.core.sources import Source
 from reactor_memory.models import Role
 from reactor_memory.models.requests import ContextRows
 
@@ -26,7 +26,7 @@ def pins(*args: Any, **parts: Any) -> Pins:
     return Pins(*args, **parts)
 
 
-class PinSource(GuardedSource):
+class PinSource(Source):
     """The pins of the session; those of facts have the role of memory."""
 
     name = "pins"

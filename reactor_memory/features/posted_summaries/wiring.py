@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.context.message_counter import MessageCounter
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import Asked, GuardedSource
+from reactor_memory.core.sources import Asked, Source
 from reactor_memory.database.database import Database
 from reactor_memory.models import Session
 
@@ -21,7 +21,7 @@ def posted_summaries(*args: Any, **parts: Any) -> PostedSummaries:
     return PostedSummaries(*args, **parts)
 
 
-class PostedSource(GuardedSource):
+class PostedSource(Source):
     """The posted summary that rules, where a context would not say it, or wherever the caller wants it."""
 
     name = "posted summaries"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from reactor_memory.core.context.draft import Draft
 from reactor_memory.core.load_requests import LoadRequest
-from reactor_memory.core.sources import Asked, GuardedSource, Views
+from reactor_memory.core.sources import Asked, Source, Views
 from reactor_memory.database.database import Database
 from reactor_memory.models import Message, Session
 
@@ -62,7 +62,7 @@ class Recalls(Protocol):
     ) -> Draft: ...
 
 
-class RecallSource(GuardedSource):
+class RecallSource(Source):
     """What answers the query, or what the message to come names and the context does not show."""
 
     name = "recall"

@@ -1,7 +1,6 @@
 """What was done and looked up: each call of a tool by itself, with its arguments and what its result says. Pure.
 
-Nothing here knows a tool. What a result says in prose is quoted and never judged; a call counts as failed only where
-the protocol, a field of the result or the first word of an error says so.
+Nothing here knows a tool. Whether a call failed is told by `outcomes`.
 """
 
 from __future__ import annotations

@@ -290,6 +290,7 @@ def _replaced_numbers(text: str, correction: str) -> tuple[frozenset[str], froze
     return (frozenset(denied), new) if denied and alike.isdisjoint(map(_form, left_out)) else (left_out, told)
 
 
+@memo(maxsize=8192)
 def _written_numbers(text: str) -> frozenset[str]:
     return frozenset(_WRITTEN.findall(text))
 

@@ -198,7 +198,7 @@ def _is_none(behind: str) -> bool:
     if not _BEHIND.match(behind):
         return False
     sole = _CLAUSE.split(_BEHIND.sub("", behind, count=1))[0].strip()
-    return sole in _all("denies") or sole in _EMPTY - {""}
+    return bool(sole) and (sole in _EMPTY or sole in _all("denies"))
 
 
 def _fields_fail(record: Mapping[str, object], tool: str, given: frozenset[str], *, is_lookup: bool) -> bool:
@@ -207,7 +207,7 @@ def _fields_fail(record: Mapping[str, object], tool: str, given: frozenset[str],
     fields = {str(key).lower(): value for key, value in record.items()}
     if any(_says_none(value) for key, value in fields.items() if _folded(key) in _all("succeeds")):
         return True
-    if any(not _says_none(value) and value != "" for key, value in fields.items() if _is_error_name(key)):
+    if any(not _says_none(value) for key, value in fields.items() if _is_error_name(key)):
         return True
     if any(fields.get(key) in (True, "true") for key in _FLAGS):
         return True

@@ -52,7 +52,7 @@ def told(value: object) -> Message:
         {"结果": "订单无效"},
         "没有权限，操作失败",
         "无法连接，操作失败",
-        "File not found error: /tmp/x",
+        "File not found error: notes.txt",
         "Null pointer exception in main",
         "Zero division error",
         "Exit code 1\nls: x\nls: y\nls: z",
