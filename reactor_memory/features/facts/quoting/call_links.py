@@ -161,15 +161,19 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
 
 
 def _made_by_name(each: Made, named: Mapping[tuple[str, str, str], Sequence[Made]]) -> Made | None:
-    """The only call of another tool that made the thing which a call names alike, and gives another value of."""
+    """The only call of another tool that made the thing which a call names alike, and tells nothing else of."""
     now = _values(each)
     known = {id(made): made for name in _names_of(each) for made in named.get(name, ())}
-    changed = [made for made in known.values() if made.tool != each.tool and _gives_others(now, _values(made))]
-    return changed[0] if len(known) == len(changed) == 1 else None
+    about = [made for made in known.values() if made.tool != each.tool and _is_about(now, _values(made))]
+    return about[0] if len(known) == len(about) == 1 else None
 
 
-def _gives_others(now: Mapping[str, str], then: Mapping[str, str]) -> bool:
-    return now.keys() < then.keys() and any(now[label] != then[label] for label in now)
+def _is_about(now: Mapping[str, str], then: Mapping[str, str]) -> bool:
+    """Whether a call was given a part of what another one was, with other values or none: by their labels, or by one
+    value that is such a label and one more (``field=start_time; value=15:30``).
+    """
+    others = now.keys() - then.keys()
+    return len(now) < len(then) and (not others or (len(others) == 2 and any(now[each] in then for each in others)))
 
 
 def _names_of(each: Made) -> Iterator[tuple[str, str, str]]:

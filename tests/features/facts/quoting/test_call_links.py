@@ -40,6 +40,12 @@ BOOKED = {"pet": "Jade Badger", "day": "2026-07-17", "start_time": "13:00", "cut
         ("RescheduleGrooming", {"pet": "Jade Badger", "start_time": "15:30"}, " then RescheduleGrooming: start=15:30"),
         ("move_grooming", {"pet": "Jade Badger", "new_day": "2026-07-20"}, " then move_grooming: new=2026-07-20"),
         ("changeGrooming", {"pet": "Jade Badger", "cut": "puppy cut"}, " then changeGrooming: cut=puppy cut"),
+        (
+            "edit_grooming",
+            {"pet": "Jade Badger", "field": "start_time", "value": "15:30"},
+            " then edit_grooming: field=start_time; value=15:30",
+        ),
+        ("CancelGrooming", {"pet": "Jade Badger"}, " then CancelGrooming"),
     ],
 )
 def test_a_change_of_what_is_named_stands_behind_it(tool: str, given: dict[str, object], behind: str) -> None:
@@ -59,9 +65,9 @@ def test_a_change_of_what_is_named_stands_behind_it(tool: str, given: dict[str, 
         ("RescheduleBoarding", {"pet": "Jade Badger", "start_time": "15:30"}),
         ("RescheduleGrooming", {"pet": "Jade Badger", "room": "12"}),
         ("BookGrooming", {"pet": "Jade Badger", "start_time": "15:30"}),
-        ("CancelGrooming", {"pet": "Jade Badger"}),
+        ("PayGrooming", {"pet": "Jade Badger", "card": "Visa", "tip": "5"}),
     ],
-    ids=["another name", "another kind of thing", "another label", "the same tool", "nothing new"],
+    ids=["another name", "another kind of thing", "another label", "the same tool", "more than a value"],
 )
 def test_what_only_looks_like_a_change_has_its_own_line(tool: str, given: dict[str, object]) -> None:
     told = lines(
