@@ -198,9 +198,9 @@ def slow_texts(use: Use, texts: Iterable[NearMatch]) -> Iterator[Slow]:
 
 def _growth(use: Use, text: NearMatch) -> float:
     """By processor time."""
-    seconds = 0.0
+    seconds, most = 0.0, ENDLESS_SECONDS * len(text.unit) ** 0.5  # as much longer as the texts are
     for size in (*GROWING, SIZE):
-        if (seconds := seconds_of(use, text, size)) > ENDLESS_SECONDS:
+        if (seconds := seconds_of(use, text, size)) > most:
             return float("inf")
     if seconds < QUICK_SECONDS:
         return 0.0
