@@ -13,6 +13,7 @@ from http import HTTPStatus
 from importlib.resources import files
 from typing import cast
 
+from reactor_memory.features.facts.quoting.failing_texts import failing_word
 from reactor_memory.models import Message
 from reactor_memory.text.analyzer import normal_form
 from reactor_memory.text.caches import memo
@@ -47,11 +48,6 @@ _NAME_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+")
 _CLAUSE = re.compile(r"[.,;:!?。、，！？；：\n–—]+")
 _BEHIND = re.compile(r"[\s:：=-]{1,8}")
 _CAN_NOT = re.compile("无法|無法|不能")
-_ERROR = re.compile(
-    r"\W*(?:[\w ]{0,24}\b)?(?P<word>\w{0,40}error|\w{0,40}exception|failed|failure|fatal|traceback|denied|forbidden"
-    r"|unauthori[sz]ed|aborted|refused|rejected|declined|timed out|timeout)\b",
-    re.IGNORECASE,
-)
 _MARKED = re.compile(r"\W*HTTP(?:/[\d.]{1,5})? ?[45]\d\d\b|[✗✘❌]", re.IGNORECASE)
 _HTTP_ERROR = re.compile(
     r"\W*(?:"
@@ -168,13 +164,17 @@ def _exits_badly(text: str) -> bool:
 
 
 def _text_fails(first: str) -> bool:
-    folded = normal_form(first).casefold()
-    english = _ERROR.match(folded)
-    found = english or _begins_elsewhere().match(folded)
+    told = normal_form(first)
+    english = failing_word(told)
+    if english is not None:
+        before, behind = told[: english.start].casefold(), told[english.end :].casefold()
+        return not _is_denied(before, ("en",)) and not _is_none(behind)
+    folded = told.casefold()
+    found = _begins_elsewhere().match(folded)
     if found is None:
         return False
-    word = "word" if english or found["word"] else "noun"
-    languages = ("en",) if english else _languages().get(found[word], tuple(_told()))
+    word = "word" if found["word"] else "noun"
+    languages = _languages().get(found[word], tuple(_told()))
     return not _is_denied(folded[: found.start(word)], languages) and not _is_none(folded[found.end(word) :])
 
 

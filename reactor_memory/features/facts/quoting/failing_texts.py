@@ -1,0 +1,122 @@
+"""Where a text in English says that something failed, and not what a thing or a function is called. Pure.
+
+"Error page updated" and "handle_error: done" tell of things that were done, "rate_limit_error: too many" of none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MOST_BETWEEN = 5
+"""Words between what would have failed and the word that says that it was done."""
+
+_NOUNS = r"\w{0,40}error|\w{0,40}exception|failure|fatal|traceback|timeout"
+_PARTICIPLES = r"failed|denied|forbidden|unauthori[sz]ed|aborted|refused|rejected|declined|timed out"
+_ERROR = re.compile(
+    rf"\W*(?:[\w ]{{0,24}}\b|(?:\w{{1,40}}\.){{1,6}})?(?P<word>(?P<noun>{_NOUNS})|{_PARTICIPLES})\b", re.IGNORECASE
+)
+_CODE = re.compile(
+    r"\W*(?P<word>[a-z]{1,30}(?:_[a-z]{1,30}){0,5}_(?:denied|refused|rejected|declined|aborted|forbidden|timeout"
+    r"|exceeded|unavailable|unauthori[sz]ed))\s*(?::|\Z)",
+    re.IGNORECASE,
+)
+"""A name of what went wrong, as protocols have them."""
+
+_NAMED = re.compile(r"\w*\(|\.[a-z]{1,4}\b(?!\s+[a-z])|\.\w+\(|_\w")
+"""What follows a word that is part of the name of a function or file."""
+
+_VALUE = re.compile(r"\W{0,3}[:=]\s{0,8}(?P<value>\S.*)", re.DOTALL)
+_MEASURE = re.compile(r"\d[\d.,]*\s*(?:%|[a-z]{1,8})?(?:\s[a-z]{3,12})?\W*(?:\n|\Z)", re.IGNORECASE)
+_CLAUSE = re.compile(r"[.,;:!?\n–—](?:\s|\Z)")
+_WORDS = re.compile(r"[\w']+")
+_CAMEL = re.compile(r"[a-z]+[A-Z]")
+
+_DONE_WORDS = (
+    "added applied archived booked built changed cleared closed completed configured confirmed copied created deleted"
+    " deployed disabled documented done downloaded enabled exported fixed formatted handled implemented imported"
+    " installed logged merged moved ok opened ordered passed posted published queued recorded removed renamed replaced"
+    " reported resolved restarted restored retried saved scheduled sent set started stored submitted success successful"
+    " successfully updated uploaded wrote written"
+)
+_DONE = frozenset(_DONE_WORDS.split())
+_NO_PAST = frozenset({"set", "ok", "success", "successful", "done", "built"})
+"""Those with which no text begins that says what was done."""
+
+_JOINING_WORDS = (
+    "after and as at because before but by cannot could couldn't for from if in never no not of on since than that to"
+    " until wasn't weren't when while with without"
+)
+_JOINS = frozenset(_JOINING_WORDS.split())
+"""Between what failed and a word of `_DONE`: then that tells of something else."""
+
+_BEHIND_DONE = frozenset({"as", "at", "by", "for", "from", "in", "into", "on", "successfully", "to", "with"})
+_HANDLING_WORDS = (
+    "add assert catch check clear count create delete fix format get handle has ignore is last list log max min no on"
+    " parse print process raise remove render report retry return run send set show skip test throw update was wrap"
+)
+_HANDLING = frozenset(_HANDLING_WORDS.split())
+"""Words with which names of functions and settings begin, and none of a failure."""
+
+
+class Failing(NamedTuple):
+    """The word that says that something failed, as places in the text."""
+
+    start: int
+    end: int
+
+
+def failing_word(text: str) -> Failing | None:
+    """Where the beginning of a text says that something failed; None where it tells of something that was done."""
+    found = _CODE.match(text) or _ERROR.match(text)
+    if found is None:
+        return None
+    place = Failing(found.start("word"), found.end("word"))
+    behind = text[place.end :]
+    told = _VALUE.match(behind)
+    if _is_name(text, place):
+        inside = failing_word(told["value"]) if told else None
+        return inside and Failing(*(len(text) - len(told["value"]) + each for each in inside)) if told else None
+    if told and _is_outcome(found["word"], told["value"]):
+        return None
+    is_noun = found.re is _CODE or found["noun"] is not None
+    return None if _is_of_done(text[: place.start], behind, is_noun=is_noun) else place
+
+
+def _is_name(text: str, place: Failing) -> bool:
+    """Whether the word ends or begins the name of a function, a setting or a file."""
+    start = max(text.rfind(" ", 0, place.end), text.rfind("\n", 0, place.end)) + 1
+    name = text[max(start, 0) : place.end].strip("`'\"*-")
+    first, *others = name.split("_")
+    if others and first.casefold() in _HANDLING:
+        return True
+    return _CAMEL.match(name) is not None or _NAMED.match(text[place.end :]) is not None
+
+
+def _is_outcome(word: str, value: str) -> bool:
+    """Whether a value says that all is well, or how long one may wait."""
+    if value.casefold().strip(" .!\n") in _DONE:
+        return True
+    return word.casefold().endswith("timeout") and _MEASURE.match(value) is not None
+
+
+def _is_of_done(before: str, behind: str, *, is_noun: bool) -> bool:
+    """Whether the clause says that something was done with what is called so."""
+    clause = _words(_CLAUSE.split(behind, maxsplit=1)[0])
+    begun = _words(_CLAUSE.split(before)[-1])
+    if begun and begun[0] in _DONE - _NO_PAST and (is_noun or clause) and _JOINS.isdisjoint(begun):
+        return True
+    return any(
+        word in _DONE and _JOINS.isdisjoint(clause[:place]) and (is_noun or place > 0) and _ends(clause, place)
+        for place, word in enumerate(clause[: MOST_BETWEEN + 1])
+    )
+
+
+def _ends(words: Sequence[str], place: int) -> bool:
+    behind = words[place + 1 : place + 2]
+    return not behind or behind[0] in _BEHIND_DONE or behind[0][0].isdigit()
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORDS.findall(text)]
