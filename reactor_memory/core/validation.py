@@ -54,7 +54,7 @@ class MessageLimits(Value, frozen=True, kw_only=True):
     max_session_bytes: int = 32 * 1024 * 1024
 
 
-SETTABLE = ("max_content_bytes", "max_batch_messages", "max_parts_bytes", "max_session_bytes")
+SETTABLE = ("max_content_bytes", "max_batch_messages", "max_session_bytes")
 """The limits that are settings."""
 
 

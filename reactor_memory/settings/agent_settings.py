@@ -21,7 +21,7 @@ _OF_SUMMARIES = frozenset({
     "summary.max_fact_tokens",
     "summary.memory_role",
 })  # fmt: skip
-_NOT_OF_CONTEXTS = frozenset({"context.record", "tokens.cache_dir"})
+_NOT_OF_CONTEXTS = frozenset({"context.record"})
 ASKING_OTHERS = frozenset({"summary.provider", "search.enabled", "search.embedder"})
 """They need keys and extras that whoever looks may not have: a difference is said, and nothing taken over."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import urlsplit
 
@@ -195,7 +194,6 @@ class TokenSettings(Section):
 
     counter: PluginName = "tiktoken"
     encoding: Annotated[str, Field(min_length=1)] = "o200k_base"
-    cache_dir: Path | None = None
     overhead_per_message: NonNegativeInt = 4
 
 
@@ -206,7 +204,6 @@ class LimitSettings(Section):
 
     max_content_bytes: PositiveInt = 4 * 1024 * 1024
     max_batch_messages: PositiveInt = 1000
-    max_parts_bytes: PositiveInt = 16 * 1024 * 1024
     max_session_bytes: PositiveInt = 32 * 1024 * 1024
 
 
@@ -325,8 +322,6 @@ class QuotaSettings(Section):
     prefix = "quotas"
 
     max_conversations: NonNegativeInt = 0
-    max_forks: NonNegativeInt = 0
-    max_members: NonNegativeInt = 0
     max_stored_bytes: NonNegativeInt = 0
     max_summary_tokens_per_day: NonNegativeInt = 0
 

@@ -41,7 +41,6 @@ USUAL_VARIABLES = {
     "GEMINI_API_KEY": "models.gemini.api_key",
     "GOOGLE_API_KEY": "models.gemini.api_key",
     "OPENAI_API_KEY": "models.openai.api_key",
-    "TIKTOKEN_CACHE_DIR": "tokens.cache_dir",
 }
 """Variables of other programs that set something here too, the first one before the next; ours win over them.
 
@@ -101,14 +100,11 @@ def from_environment(settings_type: type[BaseSettings]) -> dict[str, Any]:
 def from_usual_variables(given: Mapping[str, Any]) -> dict[str, Any]:
     """What the variables of other programs set. `given` is everything else."""
     found = {key: value for name, key in reversed(USUAL_VARIABLES.items()) if (value := os.environ.get(name))}
-    layers: list[dict[str, Any]] = []
-    if folder := found.pop("tokens.cache_dir", None):
-        layers.append({"tokens": {"cache_dir": folder}})
-    if found:
-        models: Any = given.get("models")
-        named = cast("dict[str, Any]", models) if isinstance(models, dict) else {}
-        layers.append({"models": _keys_of_models(found, {"gemini": {}, "openai": {}, **named})})
-    return merged(layers)
+    if not found:
+        return {}
+    models: Any = given.get("models")
+    named = cast("dict[str, Any]", models) if isinstance(models, dict) else {}
+    return {"models": _keys_of_models(found, {"gemini": {}, "openai": {}, **named})}
 
 
 def _keys_of_models(keys: Mapping[str, str], models: Mapping[str, Any]) -> dict[str, Any]:

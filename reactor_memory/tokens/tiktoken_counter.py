@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 ENCODINGS = ("cl100k_base", "o200k_base", "o200k_harmony", "p50k_base", "p50k_edit", "r50k_base")
-"""The last three need a `cache_dir` that holds their ranks."""
+"""The last three need a folder TIKTOKEN_CACHE_DIR that holds their ranks."""
 
 _loading = threading.Lock()
 
@@ -44,16 +44,15 @@ if hasattr(os, "register_at_fork"):
 class TiktokenCounter:
     """Counts as OpenAI's models do. Special tokens in a text count as the ordinary text they are.
 
-    `cache_dir` is a folder in tiktoken's own cache layout (`TIKTOKEN_CACHE_DIR`); its files win over the packaged
-    ranks. The encoding is loaded at the first count, which takes a fifth of a second and raises `ConfigurationError`
-    if the ranks are nowhere to be found.
+    Files in the folder that tiktoken's own variable names (`TIKTOKEN_CACHE_DIR`) win over the packaged ranks. The
+    encoding is loaded at the first count, which takes a fifth of a second and raises `ConfigurationError` if the ranks
+    are nowhere to be found.
     """
 
-    def __init__(self, encoding: str = "o200k_base", *, cache_dir: Path | None = None) -> None:
+    def __init__(self, encoding: str = "o200k_base") -> None:
         if encoding not in ENCODINGS:
             raise ConfigurationError("tokens.encoding", f"is unknown; known are {', '.join(ENCODINGS)}")
         self._name = encoding
-        self._cache_dir = cache_dir
 
     @property
     def name(self) -> str:
@@ -69,15 +68,15 @@ class TiktokenCounter:
     def _encoding(self) -> Encoding:
         importlib.import_module("tiktoken.load")  # before the lock, under which nothing is imported
         with _loading:
-            return _load_encoding(self._name, self._cache_dir)
+            return _load_encoding(self._name, os.environ.get("TIKTOKEN_CACHE_DIR"))
 
 
 @cache
-def _load_encoding(name: str, cache_dir: Path | None) -> Encoding:
+def _load_encoding(name: str, folder: str | None) -> Encoding:
     from tiktoken import Encoding
 
     def load_ranks(url: str, expected_hash: str) -> dict[bytes, int]:
-        content = _cached(url, expected_hash, cache_dir) or _packaged(url, expected_hash)
+        content = _cached(url, expected_hash, folder) or _packaged(url, expected_hash)
         if content is None:
             problem = f"{name} is in no installed package; fill TIKTOKEN_CACHE_DIR with its ranks or choose o200k_base"
             raise ConfigurationError("tokens.encoding", problem)
@@ -101,12 +100,12 @@ def _constructors(load_ranks: Callable[[str, str], dict[bytes, int]]) -> dict[st
     return module.ENCODING_CONSTRUCTORS
 
 
-def _cached(url: str, expected_hash: str, cache_dir: Path | None) -> bytes | None:
-    if cache_dir is None:
+def _cached(url: str, expected_hash: str, folder: str | None) -> bytes | None:
+    if not folder:
         return None
     key = hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
     try:
-        content = (cache_dir / key).read_bytes()
+        content = Path(folder, key).read_bytes()
     except OSError:
         return None
     return _checked(content, expected_hash)

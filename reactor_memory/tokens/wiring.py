@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def tiktoken_counter(settings: Settings) -> TokenCounter:
     from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 
-    return TiktokenCounter(settings.tokens.encoding, cache_dir=settings.tokens.cache_dir)
+    return TiktokenCounter(settings.tokens.encoding)
 
 
 def quicktok_counter(settings: Settings) -> TokenCounter:

@@ -144,7 +144,6 @@ def test_no_key_no_address_and_no_path_is_kept() -> None:
         store={"url": "postgresql://me:secret@host/name"},
         summary={"provider": "openai"},
         models={"openai": {"api_key": "secret", "base_url": "https://models.example"}},
-        tokens={"cache_dir": "somewhere/secret"},
         plugins={"options": {"mine": {"password": "secret"}}},
     )
     kept = kept_of(settings)
@@ -158,7 +157,7 @@ def test_a_store_cannot_make_a_reader_load_or_ask_anything() -> None:
         "plugins.disabled": ["mine"],
         "store.url": "sqlite:///other.db",
         "redactor": "mine",
-        "tokens.cache_dir": "elsewhere",
+        "context.record": "all",
         "context.max_pins": 5,
     }
     assert takeable(hostile) == {"context.max_pins": 5}

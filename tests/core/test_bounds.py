@@ -100,7 +100,7 @@ def test_what_exceeds_a_limit_is_cut_and_says_so() -> None:
     message = checked_message(made, limits)
     check_messages([message], limits)
     assert "limits.max_content_bytes is 1,000" in message.content
-    assert "limits.max_parts_bytes is 1,000" in message.parts[0]["text"]
+    assert "the limit is 1,000" in message.parts[0]["text"]
     assert message.parts[1] == {"type": "b"}
     assert len({call.id for call in message.tool_calls}) == 2
     assert "limits.max_content_bytes is 1,000" in str(message.tool_calls[0].arguments)

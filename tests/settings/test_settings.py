@@ -310,7 +310,7 @@ def test_a_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch
         ),
         ({"context": {"reserved_output_tokens": 128_000}}, "context.reserved_output_tokens: must be less than"),
         ({"background": {"backoff_seconds": 301}}, "background.backoff_seconds: must not be more than"),
-        ({"limits": {"max_parts_bytes": "many"}}, "limits.max_parts_bytes: must be a valid integer"),
+        ({"limits": {"max_session_bytes": "many"}}, "limits.max_session_bytes: must be a valid integer"),
     ],
 )
 def test_what_is_unknown_or_impossible_is_refused_by_key(values: dict[str, object], message: str) -> None:
