@@ -19,6 +19,7 @@ from reactor_memory.features.facts.quoting.language_packs import (
     takes_back,
     tells_health,
 )
+from reactor_memory.features.facts.quoting.later_changes import later_changes
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
@@ -62,6 +63,11 @@ BRIEF_WORDS, BRIEF_CHARACTERS = 4, 24
 MOST_LITTLE = 80
 MOST_TOLD = 2
 """Characters, and words that tell something, of a statement that tells little but a number."""
+
+OF_SAME = 0.4
+"""A rule and what has a smaller share of the words of both in common, and no pair of them, are about different things:
+requests for two things of a kind share up to .3.
+"""
 
 MANY_WORDS = 5
 """Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
@@ -144,6 +150,9 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
     questions = {**open_questions, **answers}
     glued = {**_new_limits(said), **_follow_ups(said, letters, times, shapes, questions)}
+    taken = {*answers, *agreed.settled, *(id(each) for others in glued.values() for each in others)}
+    for of, later in later_changes(said, restated, agreed.agreed, taken).items():
+        glued[of] = (*glued.get(of, ()), *later)
     rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, followers, questions)
     replaced = (_replaced(said, shapes) - _of_own_questions(said, asked, times)) | _outdated_echoes(said, glued)
@@ -432,10 +441,24 @@ def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:
 def _is_new_limit(each: Said, other: Said, matter: frozenset[str]) -> bool:
     if other.name != each.name or not _gives_another_number(each.fact.value, other.fact.value):
         return False
-    words, _ = _words_and_numbers(each.fact.value)
-    shared = words & _words_and_numbers(other.fact.value)[0]
+    words, later = _words_and_numbers(each.fact.value)[0], _words_and_numbers(other.fact.value)[0]
+    shared = words & later
     units = frozenset(term for unit in _measures(each.fact.value) for term in weighed_terms(unit))
-    return len(shared - units) >= 2 and not shared.isdisjoint(matter)
+    same = shared - units
+    is_same = len(same) >= OF_SAME * len((words | later) - units) or _has_same_pair(
+        each.fact.value, other.fact.value, same
+    )
+    return len(same) >= 2 and is_same and not shared.isdisjoint(matter)
+
+
+def _has_same_pair(text: str, other: str, same: Container[str]) -> bool:
+    """Whether two texts have a pair of words in common that stand beside each other ("cold samples")."""
+    return not _pairs(text, same).isdisjoint(_pairs(other, same))
+
+
+def _pairs(text: str, same: Container[str]) -> frozenset[frozenset[str]]:
+    told = [term for term, worth in weighed_terms(text).items() if worth > HALF - 0.1]
+    return frozenset(frozenset(pair) for pair in pairwise(told) if all(term in same for term in pair))
 
 
 def _matters(rules: Sequence[Said]) -> Mapping[int, frozenset[str]]:

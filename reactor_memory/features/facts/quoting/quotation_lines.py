@@ -183,8 +183,7 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
         asked = f'(to "{plain_quotation(each.question.fact.value)}"{rest * is_of_question}) '
         rest *= not is_of_question
     text = f"{speaker}{asked}{_quoted(said)}{rest}"
-    for other in each.then:
-        text += f" (taken back: {_quoted(other)})" if takes_back(other.fact.value) else f" then {_quoted(other)}"
+    text += "".join(_then(other, has_names=has_names) for other in each.then)
     text += each.remark + _likewise(said, each.series)
     sources = (said, *each.then, *each.series, *each.rest, *((each.question,) if each.question else ()))
     return _Draft(
@@ -197,6 +196,12 @@ def _said_draft(each: Linked[Said], *, has_names: bool) -> _Draft:
         again=RECORDED_AGAIN if each.is_read_back else AGAIN,
         terms=" ".join(source.fact.value for source in sources if source not in each.series),
     )
+
+
+def _then(other: Said, *, has_names: bool) -> str:
+    if takes_back(other.fact.value):
+        return f" (taken back: {_quoted(other)})"
+    return f" then {_quoted(other)}" if other.is_users else f" ({_speaker(other, has_names=has_names)}{_quoted(other)})"
 
 
 def _likewise(said: Said, series: Sequence[Said]) -> str:

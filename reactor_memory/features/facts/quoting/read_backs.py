@@ -90,7 +90,7 @@ def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]
     said before, by more than the message right before it.
     """
     found: list[ReadBack] = []
-    terms = _telling_terms(said)
+    terms = telling_terms(said)
     for start, end in _runs_of_model(said):
         told = frozenset[str]().union(*terms[start:end])
         seq = said[start].seq
@@ -118,7 +118,7 @@ def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]
     return found
 
 
-def _telling_terms(said: Sequence[Said]) -> list[frozenset[str]]:
+def telling_terms(said: Sequence[Said]) -> list[frozenset[str]]:
     """The terms of each statement without those that are said all the time: they tell no matter from another."""
     terms = [_informative(each.fact.value) for each in said]
     times = Counter(term for each in terms for term in each)

@@ -303,6 +303,30 @@ def test_a_limit_of_something_else_stands_apart() -> None:
     assert '"Never spend more than 900 dollars on train upgrades."' in told
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "The rental for Oda Quill has to be set up: of a harp, until July 20th, with a deposit of 91 euros.",
+            "Please place the rental for Ewan Strand of a vibraphone, until April 28th, with a deposit of 54 euros.",
+        ),
+        (
+            "The parcel to Dario Barrow has to be picked up at noon, weighing 66 kilos.",
+            "Let us do the parcel to Piet Lindqvist next, picked up on Monday, weighing 80 kilos.",
+        ),
+        (
+            "Die Fahrt für Frau Busch nach Lindau mit 12 Euro Trinkgeld muss am Abend sein, niemals vor 18 Uhr.",
+            "Bitte bestelle die Fahrt für Herrn Kress nach Soest mit 20 Euro Trinkgeld, Abholung um 7 Uhr.",
+        ),
+    ],
+)
+def test_two_things_of_a_kind_are_no_rule_and_its_new_limit(first: str, second: str) -> None:
+    told = lines(
+        user(first), says("Fine."), user("Which music do they play there in the evening?"), says("Jazz."), user(second)
+    )
+    assert not any(" then " in line for line in told)
+
+
 def test_an_interrupted_call_is_no_failure_of_the_next() -> None:
     """It may have been done: memory says both."""
     told = lines(

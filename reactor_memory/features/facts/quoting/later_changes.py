@@ -1,0 +1,76 @@
+"""What users said of a thing after it was agreed: without that, what was agreed would stand as current. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence, Set
+from itertools import takewhile
+
+from reactor_memory.features.facts.quoting.log_records import Said
+from reactor_memory.features.facts.quoting.read_backs import NEAR, ReadBack, telling_terms
+
+LEAST_NAMED, NAMED_SHARE = 2, 1 / 3
+"""Words by which a statement names what was agreed, and their share of all its words."""
+
+MOST_REPLIES, MOST_CHARACTERS = 2, 200
+"""Sentences of a reply that stand with a change, and characters of a statement that may be one."""
+
+
+def later_changes(
+    said: Sequence[Said], read_backs: Sequence[ReadBack], agreed: Container[int], taken: Container[int]
+) -> Mapping[int, tuple[Said, ...]]:
+    """What was agreed, with what users said of it later, and with the replies: whether a change was made, only these
+    tell. Statements that are `taken` belong to others already.
+
+    A statement is of what it names by the most words, and not of what is read back right after it: that is new.
+    """
+    terms = telling_terms(said)
+    by_word: defaultdict[str, list[ReadBack]] = defaultdict(list)
+    places = {id(each): place for place, each in enumerate(said)}
+    for each in read_backs:
+        for word in frozenset[str]().union(*(terms[places[id(part)]] for part in (each.said, *each.rest))):
+            by_word[word].append(each)
+    found: dict[int, tuple[Said, ...]] = {}
+    for place, each in enumerate(said):
+        if not _may_change(each) or id(each) in taken:
+            continue
+        changed = _named(each, terms[place], by_word)
+        if changed is None or id(changed.said) not in agreed:
+            continue
+        new = {word for word in terms[place] if changed not in by_word[word]}
+        replies = [*takewhile(lambda other, seq=each.seq: other.seq == seq + 1, said[place + 1 :])]
+        if replies and _says_new(each, new) and not any(other.is_users or other.stance == "asked" for other in replies):
+            found[id(changed.said)] = (*found.get(id(changed.said), ()), each, *replies[:MOST_REPLIES])
+    return found
+
+
+def _may_change(each: Said) -> bool:
+    return each.is_users and each.stance in ("own", "asked") and len(each.fact.value) <= MOST_CHARACTERS
+
+
+def _named(each: Said, terms: frozenset[str], by_word: Mapping[str, Sequence[ReadBack]]) -> ReadBack | None:
+    """The read-back of which a statement has the most words, if they are enough; none if another one has as many."""
+    words = [word for word in terms if not _is_number(word)]
+    times: defaultdict[int, int] = defaultdict(int)
+    known: dict[int, ReadBack] = {}
+    for word in words:
+        for back in by_word.get(word, ()):
+            if back.said.seq - each.seq <= NEAR and back.said.seq != each.seq + 1:
+                times[id(back)] += 1
+                known[id(back)] = back
+    most = max(times.values(), default=0)
+    best = [back for back, count in times.items() if count == most]
+    if most < max(LEAST_NAMED, NAMED_SHARE * len(words)) or len(best) != 1:
+        return None
+    back = known[best[0]]
+    is_before = back.said.seq < each.seq - 2
+    return back if is_before and not (back.answer and back.answer.seq >= each.seq) else None
+
+
+def _says_new(each: Said, new: Set[str]) -> bool:
+    """A question asks for a change only where it names another number."""
+    return bool(new) and (each.stance == "own" or any(map(_is_number, new)))
+
+
+def _is_number(word: str) -> bool:
+    return any(map(str.isdigit, word))
