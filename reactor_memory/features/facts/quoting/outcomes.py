@@ -6,27 +6,34 @@ What a result says in other words is quoted and never judged. The words stand in
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
-from importlib.resources import files
 from typing import cast
 
+from reactor_memory.features.facts.quoting.could_not import could_not
 from reactor_memory.features.facts.quoting.failing_texts import failing_word
+from reactor_memory.features.facts.quoting.outcome_words import (
+    JOINED,
+    all_words,
+    failing_words,
+    folded_words,
+    languages_of_failing,
+    one_of,
+    outcome_words,
+)
 from reactor_memory.models import Message
 from reactor_memory.text.analyzer import normal_form
 from reactor_memory.text.caches import memo
 from reactor_memory.text.opened_results import OpenedResult, opened
-from reactor_memory.text.scripts import HANGUL, UNSPACED
 from reactor_memory.text.spans import leaf_text
 
 MOST_BEGUN = 120
 """Characters in which a text says that it is an error."""
 
-MOST_BEFORE, MOST_DENYING, NEAR_LETTERS = 30, 2, 4
+MOST_BEFORE, MOST_DENYING, NEAR_LETTERS, LITTLE = 30, 2, 4, 2
 """Characters before the word that says so; the words before it, or in a script without spaces the letters between, of
-which one may deny it.
+which one may deny it. Words of so few letters are not counted ("no se encontraron errores").
 """
 
 MOST_WORDS, MOST_LETTERS, LONGEST_VALUE = 3, 12, 80
@@ -42,7 +49,6 @@ _FLAGS = frozenset({"is_error", "iserror", "failed"})
 _ERROR_FIELDS = frozenset({"errormessage", "faultstring"})
 _EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no", "nil", "n/a", "zero"})
 
-_JOINED = re.compile(f"[{UNSPACED}{HANGUL}]")
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？：|_-]+")
 _NAME_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+")
 _CLAUSE = re.compile(r"[.,;:!?。、，！？；：\n–—]+")
@@ -68,62 +74,19 @@ _NOT = frozenset({"not", "never"})
 
 
 @cache
-def _told() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-    data = files("reactor_memory.features.facts.quoting").joinpath("outcome_words.toml").read_text("utf-8")
-    return {
-        language: {key: tuple(map(_folded, value.split())) for key, value in words.items()}
-        for language, words in cast("Mapping[str, Mapping[str, str]]", tomllib.loads(data)).items()
-    }
-
-
-@cache
-def _all(key: str) -> frozenset[str]:
-    """The words of all languages."""
-    return frozenset(word for each in _told().values() for word in each[key])
-
-
-@cache
-def _languages() -> Mapping[str, tuple[str, ...]]:
-    """The languages of each word that says that something failed."""
-    found: dict[str, tuple[str, ...]] = {}
-    for language, words in _told().items():
-        for word in _failing(words):
-            found[word] = (*found.get(word, ()), language)
-    return found
-
-
-def _failing(words: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    for key in ("fails", "refused", "absent", "errors"):
-        yield from words[key]
-
-
-@cache
 def _begins_elsewhere() -> re.Pattern[str]:
     """What went wrong, as a text in a language but English begins with it: before a colon, or as all of the text; what
     failed also as all of a clause. German writes such nouns as one word with what failed.
     """
-    told, english = _told(), frozenset(_failing(_told()["en"]))
-    errors = _all("errors") - english
-    others = frozenset(_languages()) - english - errors
+    told, english = outcome_words(), frozenset(failing_words(outcome_words()["en"]))
+    errors = all_words("errors") - english
+    others = frozenset(languages_of_failing()) - english - errors
     compound = "|".join(f"[^\\W\\d_]{{2,40}}{re.escape(word)}" for word in told["de"]["errors"])
     end = r"[ \t]*(?:[:：]|[.!。！]*[ \t]*(?:\n|\Z)"
     return re.compile(
-        rf"[^\n]{{0,{MOST_BEFORE}}}?(?:(?P<noun>{_either(errors)}|(?<!\w)(?:{compound})){end})"
-        rf"|(?P<word>{_either(others)}){end}|[,;.!，。；！]))"
+        rf"[^\n]{{0,{MOST_BEFORE}}}?(?:(?P<noun>{one_of(errors)}|(?<!\w)(?:{compound})){end})"
+        rf"|(?P<word>{one_of(others)}){end}|[,;.!，。；！]))"
     )
-
-
-def _either(words: Iterable[str]) -> str:
-    """One of the words; where words are apart, no part of another."""
-    known = sorted(words, key=lambda word: (-len(word), word))
-    joined = "|".join(re.escape(word) for word in known if _JOINED.search(word))
-    return (
-        rf"{joined}|(?<![\w/.\\-])(?:{'|'.join(re.escape(word) for word in known if not _JOINED.search(word))})(?!\w)"
-    )
-
-
-def _folded(text: str) -> str:
-    return " ".join(normal_form(text).casefold().replace("_", " ").split())
 
 
 def is_failed(result: Message | None, *, tool: str = "") -> bool:
@@ -172,20 +135,20 @@ def _text_fails(first: str) -> bool:
     folded = told.casefold()
     found = _begins_elsewhere().match(folded)
     if found is None:
-        return False
+        return could_not(folded)
     word = "word" if found["word"] else "noun"
-    languages = _languages().get(found[word], tuple(_told()))
+    languages = languages_of_failing().get(found[word], tuple(outcome_words()))
     return not _is_denied(folded[: found.start(word)], languages) and not _is_none(folded[found.end(word) :])
 
 
 def _is_denied(before: str, languages: Iterable[str]) -> bool:
     """Whether words shortly before what failed say that nothing did."""
     clause = _CAN_NOT.sub("", _CLAUSE.split(before)[-1])
-    words = _WORD.findall(clause)[-MOST_DENYING:]
+    words = [word for word in _WORD.findall(clause) if _counts(word)][-MOST_DENYING:]
     words = [word for word, after in zip(words, [*words[1:], ""], strict=False) if not after.isdigit()]  # "no 5"
     for language in languages:
-        for denial in _told()[language]["denies"]:
-            if _JOINED.match(denial):
+        for denial in outcome_words()[language]["denies"]:
+            if JOINED.match(denial):
                 if denial in clause[-len(denial) - NEAR_LETTERS :]:
                     return True
             elif denial in (words[-1:] if denial in _NOT else words):
@@ -193,19 +156,23 @@ def _is_denied(before: str, languages: Iterable[str]) -> bool:
     return "0" in words
 
 
+def _counts(word: str) -> bool:
+    return len(word) > LITTLE or not word.isalpha() or word in all_words("denies")
+
+
 def _is_none(behind: str) -> bool:
     """Whether all that stands behind what would have failed is that there is none: "failed: 0"."""
     if not _BEHIND.match(behind):
         return False
     sole = _CLAUSE.split(_BEHIND.sub("", behind, count=1))[0].strip()
-    return bool(sole) and (sole in _EMPTY or sole in _all("denies"))
+    return bool(sole) and (sole in _EMPTY or sole in all_words("denies"))
 
 
 def _fields_fail(record: Mapping[str, object], tool: str, given: frozenset[str], *, is_lookup: bool) -> bool:
     if len(record) == 1 and isinstance(inside := next(iter(record.values())), Mapping) and not _is_error_name(*record):
         return _fields_fail(cast("Mapping[str, object]", inside), tool, given, is_lookup=is_lookup)
     fields = {str(key).lower(): value for key, value in record.items()}
-    if any(_says_none(value) for key, value in fields.items() if _folded(key) in _all("succeeds")):
+    if any(_says_none(value) for key, value in fields.items() if folded_words(key) in all_words("succeeds")):
         return True
     if any(not _says_none(value) for key, value in fields.items() if _is_error_name(key)):
         return True
@@ -215,12 +182,12 @@ def _fields_fail(record: Mapping[str, object], tool: str, given: frozenset[str],
     if any(re.fullmatch(r"[45]\d\d", texts.get(key, "")) for key in _STATUS_NUMBERS):
         return True
     is_of_thing = is_lookup and (len(texts) > MOST_OF_THING or not given.isdisjoint(texts.values()))
-    said = (text for key, text in texts.items() if text not in given and _folded(key) in _all("states"))
+    said = (text for key, text in texts.items() if text not in given and folded_words(key) in all_words("states"))
     return any(_status_fails(text, tool, is_of_thing=is_of_thing) for text in said if len(text) <= LONGEST_VALUE)
 
 
 def _is_error_name(key: str) -> bool:
-    return key in _ERROR_FIELDS or _folded(key) in _all("errors")
+    return key in _ERROR_FIELDS or folded_words(key) in all_words("errors")
 
 
 def _is_scalar(value: object) -> bool:
@@ -232,24 +199,24 @@ def _says_none(value: object) -> bool:
     if isinstance(value, (Mapping, list)):
         return not value
     text = leaf_text(value)
-    return len(text) <= LONGEST_VALUE and ((folded := _folded(text)) in _EMPTY or folded in _all("denies"))
+    return len(text) <= LONGEST_VALUE and ((folded := folded_words(text)) in _EMPTY or folded in all_words("denies"))
 
 
 def _status_fails(text: str, tool: str, *, is_of_thing: bool) -> bool:
-    word = _failing_word(_folded(text))
+    word = _failing_word(folded_words(text))
     if not word:
         return False
     if is_of_thing:
-        return word in _all("errors") or word in _all("absent")
-    return not (word in _all("refused") and _refuses(tool))
+        return word in all_words("errors") or word in all_words("absent")
+    return not (word in all_words("refused") and _refuses(tool))
 
 
 def _refuses(tool: str) -> bool:
     """Whether a tool is named after a refusal: it is there to refuse, in whatever language its results are."""
     names = [word.casefold() for word in _NAME_WORD.findall(tool)]
     return any(
-        stem in tool if _JOINED.search(stem) else any(name.startswith(stem) for name in names)
-        for stem in _all("refuses")
+        stem in tool if JOINED.search(stem) else any(name.startswith(stem) for name in names)
+        for stem in all_words("refuses")
     )
 
 
@@ -257,13 +224,13 @@ def _refuses(tool: str) -> bool:
 def _failing_word(text: str) -> str:
     """The word of a short value that says that something failed; empty if none does."""
     bare = text.strip(" .!。！")
-    if bare in _languages():
+    if bare in languages_of_failing():
         return bare
     said = " ".join(_WORD.findall(bare))
     if not said or said.count(" ") >= MOST_WORDS or any(map(str.isdigit, bare)):
         return ""
-    for word, languages in _languages().items():
-        if _JOINED.search(word):
+    for word, languages in languages_of_failing().items():
+        if JOINED.search(word):
             before = bare.removesuffix(word) if len(bare) <= MOST_LETTERS else bare
             is_said = before != bare
         else:

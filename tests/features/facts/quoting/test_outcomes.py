@@ -135,6 +135,96 @@ def test_words_that_deny_a_failure_are_none(value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Не удалось сохранить",
+        "Не удалось сохранить файл отчёта.",
+        "Файл не удалось сохранить: диск переполнен",
+        "Невозможно подключиться к серверу",
+        "Не вдалося зберегти файл",
+        "Nie udało się zapisać pliku",
+        "Nie można połączyć się z serwerem",
+        "Datei konnte nicht gespeichert werden",
+        "Die Buchung konnte leider nicht abgeschlossen werden",
+        "No se pudo guardar el pedido",
+        "No se ha podido completar la reserva",
+        "El pedido no se pudo guardar",
+        "No fue posible guardar",
+        "Impossible d'enregistrer le fichier",
+        "Impossible de joindre le serveur",
+        "Le fichier n'a pas pu être enregistré",
+        "Não foi possível salvar o arquivo",
+        "Impossibile salvare il file",
+        "Non è stato possibile completare la prenotazione",
+        "Kon het bestand niet opslaan",
+        "Het bestand kon niet worden opgeslagen",
+        "Filen kunde inte sparas",
+        "Det gick inte att spara filen",
+        "Kayıt yapılamadı",
+        "Dosya kaydedilemedi",
+        "无法保存文件",
+        "未能完成预订",
+        "保存できませんでした",
+        "予約を完了できませんでした",
+        "저장하지 못했습니다",
+        "예약할 수 없습니다",
+        "تعذر حفظ الملف",
+        "لم يتم حفظ الملف",
+        "फ़ाइल सहेजी नहीं जा सकी",
+        "Không thể lưu tệp",
+        "ไม่สามารถบันทึกไฟล์",
+        "Tidak dapat menyimpan file",
+        "Fehler beim Speichern der Datei",
+        "Error al guardar el pedido",
+        "Gagal menyimpan file",
+        "Could not save the file",
+        "Cannot connect to host",
+        "Unable to reserve seat 4A",
+        "The file could not be saved.",
+        "Couldn't write to disk: read-only",
+        "Was not able to reach the server",
+    ],
+)
+def test_what_could_not_be_done_failed_in_any_language(text: str) -> None:
+    assert is_failed(told(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Impossible Burger bestellt",
+        "Mission Impossible ajouté à la liste",
+        "Could not find any errors",
+        "I couldn't get 19:00, but booked 20:00 instead",
+        "You can't cancel within 24 hours. Refunds take 5 days.",
+        "Не удалось найти ошибок",
+        "No se encontraron errores",
+        "Не забудьте сохранить файл",
+        "Das Konto konnte gespeichert werden",
+        "Nie znaleziono błędów",
+        "エラーは検出できませんでした",
+        "오류를 찾을 수 없습니다",
+        "Impossible is nothing: Plakat gespeichert",
+        "Kan niet wachten: afspraak bevestigd",
+        "Noted: could not sleep last night",
+        "Saved note: could not sleep last night",
+        "Nota guardada: no se pudo dormir",
+        "Заметка сохранена: не удалось поспать",
+        "Reminder set. You cannot edit it later.",
+        "Booked. Seats cannot be changed.",
+        "La table 4 est réservée, impossible de changer l'heure",
+        "予約しました。変更はできません",
+        "예약되었습니다. 변경할 수 없습니다",
+        "Buchung bestätigt, kann nicht storniert werden",
+        "已预订，无法退款",
+        "Fehler beim Speichern behoben",
+    ],
+)
+def test_what_cannot_be_done_beside_what_was_is_no_failure(text: str) -> None:
+    assert not is_failed(told(text))
+
+
+@pytest.mark.parametrize(
     ("tool", "value"),
     [
         ("reject_claim", {"status": "rejected"}),

@@ -1,0 +1,65 @@
+"""Texts that say in their first clause what could not be done ("Could not save", "Не удалось сохранить"). Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from reactor_memory.features.facts.quoting.outcome_words import JOINED, all_words, one_of
+
+MOST_BEFORE = 40
+"""Characters before the phrase that says so: the name of what was to be done."""
+
+STEM = 4
+"""Letters by which a word for an error is known, whatever its ending."""
+
+_CLAUSE = re.compile(r"[.,;:!?。、，！？；：।\n–—]")
+_PERSON = re.compile(r"(?:i|we|you|he|she|they)\b")
+"""Somebody who tells what he could not do may tell what he did instead."""
+
+
+def could_not(first: str) -> bool:
+    """Whether the first clause of a text, in small letters, says what could not be done. That no error could be found
+    is no failure, nor that one is over.
+    """
+    clause = _CLAUSE.split(first.strip(" \t\n*`>-"), maxsplit=1)[0]
+    found = _phrases().match(clause)
+    if found is None or _PERSON.match(clause):
+        return False
+    group = found.lastgroup or 0
+    return _over().search(clause) is None and not _tells_of_errors(clause, found.start(group), found.end(group))
+
+
+def _tells_of_errors(clause: str, start: int, end: int) -> bool:
+    """Whether an error is what could not be found, said beside the phrase and not in it."""
+    around = clause[:start] + clause[end:]
+    return any(stem in around if JOINED.match(stem) else re.search(rf"\b{stem}", around) for stem in _stems())
+
+
+@cache
+def _stems() -> frozenset[str]:
+    return frozenset(word if JOINED.match(word) else re.escape(word[:STEM]) for word in all_words("errors"))
+
+
+@cache
+def _over() -> re.Pattern[str]:
+    return re.compile(one_of(all_words("mended")))
+
+
+@cache
+def _phrases() -> re.Pattern[str]:
+    told = all_words("begins")
+    first = "|".join(map(_spelled, sorted(phrase[1:] for phrase in told if phrase[0] == "^")))
+    endings = "|".join(re.escape(phrase[1:]) for phrase in sorted(told) if phrase[0] == "-")
+    anywhere = "|".join(map(_spelled, sorted(phrase for phrase in told if phrase[0] not in "^-")))
+    return re.compile(
+        rf"(?P<first>{first})|[^\n]{{0,{MOST_BEFORE}}}?(?P<told>{anywhere})|[^\n]{{0,80}}\w(?P<last>{endings})\s*\Z"
+    )
+
+
+def _spelled(phrase: str) -> str:
+    """The pattern of a phrase: its words are whole; `#` in it stands for up to three others."""
+    words = re.escape(phrase).replace(r"\ \#\ ", r"(?:\s\w{1,30}){0,3}?\s").replace(r"\ ", r"\s")
+    if JOINED.search(phrase):
+        return words
+    return rf"(?<!\w){words}" if phrase.endswith("'") else rf"(?<!\w){words}(?!\w)"
