@@ -14,6 +14,7 @@ from typing import NamedTuple
 from reactor_memory.features.facts.labels import Part, is_switch, labels, shape_of, short_label
 from reactor_memory.features.facts.plain_text import plain_quotation, plain_title, unforged
 from reactor_memory.features.facts.quoting.call_links import NAMING, REFERENCE, other_than_asked
+from reactor_memory.features.facts.quoting.json_lines import shown_record
 from reactor_memory.features.facts.quoting.linked_records import Linked
 from reactor_memory.features.facts.quoting.log_records import Made, Said, label_of, without_signs
 from reactor_memory.features.facts.quoting.record_keys import MODEL, is_cut, whole_key
@@ -277,6 +278,8 @@ def _said(call: Linked[Made], lines: Sequence[Fact]) -> str:
 
 
 def _line_of(fact: Fact) -> str:
+    if record := shown_record(fact.value, is_cut=is_cut(fact)):
+        return record
     return f'"{plain_quotation(fact.value)}{CUT_MARK * is_cut(fact)}"'
 
 

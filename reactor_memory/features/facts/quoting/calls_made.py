@@ -12,6 +12,7 @@ from typing import NamedTuple, cast
 
 from reactor_memory.features.facts.evidence import clean_key
 from reactor_memory.features.facts.quoting.categories import category_of_call
+from reactor_memory.features.facts.quoting.json_lines import told_part
 from reactor_memory.features.facts.quoting.outcomes import has_failed
 from reactor_memory.features.facts.quoting.record_keys import NO_ARGUMENT, REPLY, CallRole, anchor_of, key_and_value
 from reactor_memory.features.facts.quoting.result_lines import line_worth
@@ -259,7 +260,8 @@ def _lines(content: str, later: str) -> Iterator[str]:
     """The lines of a text that say how it went: errors, sums, the last one, and those of which later messages speak."""
     half = MOST_READ // 2
     read = content if len(content) <= MOST_READ else f"{content[:half]}\n{content[-half:]}"
-    raw = {" ".join(line.split()): line for line in read.splitlines() if any(map(str.isalnum, line))}
+    told = ((told_part(line, LONGEST_LINE), line) for line in read.splitlines() if any(map(str.isalnum, line)))
+    raw = {" ".join(part.split()): line for part, line in told}
     lines = list(raw)
     if sum(map(len, lines)) > SHORT_RESULT or len(lines) > MOST_LINES:
         worth = {

@@ -13,6 +13,7 @@ from typing import cast
 
 from reactor_memory.features.facts.quoting.could_not import could_not
 from reactor_memory.features.facts.quoting.failing_texts import failing_word
+from reactor_memory.features.facts.quoting.json_lines import is_json_lines
 from reactor_memory.features.facts.quoting.outcome_words import (
     JOINED,
     all_words,
@@ -113,7 +114,7 @@ def has_failed(
     value = told.value
     if isinstance(value, Mapping):
         return _fields_fail(cast("Mapping[str, object]", value), tool, given, is_lookup=is_lookup)
-    if not isinstance(value, str) or result.outcome == "ok":
+    if not isinstance(value, str) or result.outcome == "ok" or is_json_lines(value):
         return False
     first = value.strip()[:MOST_BEGUN]
     return bool(_MARKED.match(first) or _HTTP_ERROR.match(first)) or _text_fails(first) or _exits_badly(value)
