@@ -83,6 +83,10 @@ MEASURES = frozenset(
 )
 """Words that say which of several amounts it is, and not of what."""
 
+_JOINING_WORDS = "after before between by in no not per since until without da de del des di do du van von"
+JOINING = frozenset(_JOINING_WORDS.split())
+"""Words without which the others say something else: ``days_before_expiry``, ``numero_de_noches``."""
+
 WEAK = frozenset({"type", "kind", "code"})
 """Words that say less than the one before: ``fare`` of ``fare_type``."""
 
@@ -201,19 +205,17 @@ def _candidates_for(key: str) -> Iterator[str]:
     telling = _telling(words)
     if not telling:
         return
-    if MEASURES.isdisjoint(words):
+    if MEASURES.isdisjoint(words) and JOINING.isdisjoint(words):
         yield from (label + suffix for label in _short_labels(words, telling))
     yield "_".join(telling) + suffix
 
 
 def _short_labels(words: Sequence[str], telling: Sequence[str]) -> Iterator[str]:
-    """A direction, the x of ``x_of_y``, the last word, the last two."""
+    """A direction, the x of ``x_of_y``, the last two words: one alone may be a unit, or no noun (``trang_thai``)."""
     yield from (word for word in words if word in DIRECTIONS)
     if "of" in words:
         yield from (word for word in words[: words.index("of")][-1:] if word not in EMPTY_WORDS | WEAK)
-    yield telling[-2] if telling[-1] in WEAK and len(telling) > 1 else telling[-1]
-    if len(telling) > 2:
-        yield "_".join(telling[-2:])
+    yield telling[-2] if telling[-1] in WEAK and len(telling) == 2 else "_".join(telling[-2:])
 
 
 def _telling(words: Sequence[str]) -> list[str]:

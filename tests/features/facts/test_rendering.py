@@ -198,7 +198,9 @@ def test_labels_stand_only_where_a_value_could_be_mistaken() -> None:
         fact("True", "has_wifi", span=(4, 5)),
         fact("a=b", "formula", span=(5, 6)),
     ]
-    assert lines(*row) == ["Booking: Hotel Nord; in=2019-03-07; out=2019-03-09; rooms=2; wifi=True; formula=a=b"]
+    assert lines(*row) == [
+        "Booking: Hotel Nord; check_in=2019-03-07; check_out=2019-03-09; rooms=2; wifi=True; formula=a=b"
+    ]
 
 
 def test_labels_that_would_be_the_same_are_the_whole_keys() -> None:
