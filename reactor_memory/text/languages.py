@@ -55,7 +55,8 @@ _SIGNS = (
 
 
 class Language(Value, frozen=True, kw_only=True):
-    """`function`: words that most sentences have. `questions`: words that begin a question. `endings`: particles that
+    """`function`: words that most sentences have. `homographs`: words that are none here, but in another language.
+    `questions`: words that begin a question. `endings`: particles that
     end one. `references`: phrases that point to what was said before. `fresh`: phrases of a question for what
     nobody said before. `stemmer`: the Snowball algorithm, if there is
     one. `script`: of the letters. `asks_anywhere`: a question word need not stand first.
@@ -63,6 +64,7 @@ class Language(Value, frozen=True, kw_only=True):
 
     script: str
     function: frozenset[str] = frozenset()
+    homographs: frozenset[str] = frozenset()
     questions: frozenset[str] = frozenset()
     endings: frozenset[str] = frozenset()
     references: frozenset[str] = frozenset()
@@ -83,7 +85,7 @@ def languages() -> Mapping[str, Language]:
 def _language(values: Mapping[str, str]) -> Language:
     words = {
         key: frozenset(word.replace("_", " ") for word in values.get(key, "").split())
-        for key in ("function", "questions", "endings", "references", "fresh")
+        for key in ("function", "homographs", "questions", "endings", "references", "fresh")
     }
     return Language(
         script=values["script"],
@@ -110,7 +112,7 @@ def _evidence() -> Mapping[str, tuple[tuple[str, float], ...]]:
     """For each function word the languages that have it, each with what it says for that one: less if more have it."""
     holders: dict[str, list[str]] = {}
     for name, language in languages().items():
-        for word in language.function:
+        for word in language.function | language.homographs:
             holders.setdefault(word, []).append(name)
     return {
         word: tuple((name, (0.5 if len(word) == 1 else 1.0) / len(names) ** 0.5) for name in names)
@@ -118,9 +120,21 @@ def _evidence() -> Mapping[str, tuple[tuple[str, float], ...]]:
     }
 
 
+@cache
+def _first_words() -> Mapping[str, tuple[tuple[str, float], ...]]:
+    """What such words say at the beginning of a text, where the other language asks with them ("Come stai?")."""
+    known = languages()
+    return {
+        word: tuple((name, 1.0) for name, language in known.items() if word in language.function & language.questions)
+        for each in known.values()
+        for word in each.homographs
+    }
+
+
 def read_languages() -> None:
     """Read the data, which takes some 20 ms, so that no event loop has to wait for it later."""
     _evidence()
+    _first_words()
 
 
 def are_read() -> bool:
@@ -136,8 +150,9 @@ def language_of(text: str) -> str | None:
     words = _WORD.findall(text[:MAX_CHARACTERS].casefold())
     evidence = _evidence()
     scores: dict[str, float] = {}
-    for word in words:
-        for name, weight in evidence.get(word, ()):
+    for place, word in enumerate(words):
+        told = (_first_words() if place == 0 and word in _first_words() else evidence).get(word, ())
+        for name, weight in told:
             scores[name] = scores.get(name, 0.0) + weight
     if not scores:
         return _by_letters(text)
