@@ -10,21 +10,37 @@ from contextlib import closing, contextmanager
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
+from reactor_memory.core.context.given_messages import messages_of
 from reactor_memory.errors import ImportFormatError
 from reactor_memory.evaluation.transcripts import Line
-from reactor_memory.imports import agent_items, chat_rows, checkpoints
+from reactor_memory.forms.response_items import plain_item, to_message
+from reactor_memory.imports import checkpoints
 from reactor_memory.imports.conversation import LeaveOut, Row, microseconds_in_text, reading
+from reactor_memory.imports.langchain_messages import in_form_of_openai
 from reactor_memory.models import Message
 from reactor_memory.text.bounded_files import UnreadableError
-from reactor_memory.text.bounded_json import UNLIMITED, most_values, too_long
+from reactor_memory.text.bounded_json import UNLIMITED, decoded, most_values, too_long
 
 _MAGIC = b"SQLite format 3\0"
 _LARGEST_VALUE = 2**30
 _EXPECTED = "tables of SQLiteSession (openai-agents), SQLChatMessageHistory (LangChain) or SqliteSaver (LangGraph)"
+
+
+_OBJECT: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
+
+
+def _agent_item(row: Row, max_bytes: int) -> Sequence[Message]:
+    """An item of the Responses API is one message, so that an agent finds its session as it was."""
+    return (to_message(plain_item(decoded(row.text(), _OBJECT, max_bytes), 0)),)
+
+
+def _chat_row(row: Row, max_bytes: int) -> Sequence[Message]:
+    return messages_of([in_form_of_openai(decoded(row.text(), _OBJECT, max_bytes))])
 
 
 class Form(NamedTuple):
@@ -39,12 +55,12 @@ FORMS: Mapping[str, Form] = {
     "sessions of the OpenAI Agents SDK": Form(
         frozenset({"id", "session_id", "message_data", "created_at"}),
         "SELECT session_id, id, {message_data}, NULL, created_at FROM {table} ORDER BY session_id, id",
-        agent_items.messages,
+        _agent_item,
     ),
     "chat histories of LangChain": Form(
         frozenset({"id", "session_id", "message"}),
         "SELECT session_id, id, {message}, NULL, NULL FROM {table} ORDER BY session_id, id",
-        chat_rows.messages,
+        _chat_row,
     ),
     "checkpoints of LangGraph": Form(
         frozenset({"thread_id", "checkpoint_ns", "checkpoint_id", "type", "checkpoint"}),

@@ -14,9 +14,7 @@ import pytest
 
 from reactor_memory.errors import ChatModelError, EmbeddingError, SummarizationError
 from reactor_memory.features.chat.gemini import GeminiChatModel
-from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
-from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 from reactor_memory.features.search.models import MessageSearch
 from reactor_memory.features.sharing.principals import Principal
 from reactor_memory.models import Message
@@ -25,6 +23,7 @@ from reactor_memory.providers.gemini_embedder import GeminiEmbedder
 from reactor_memory.settings.settings import Settings
 from reactor_memory.tokens.tiktoken_counter import TiktokenCounter
 from reactor_memory.wiring.service_container import ServiceContainer, open_service_container
+from tests.doubles.asked_summarizers import gemini_summarizer, openai_summarizer
 from tests.scenes import hurting_texts
 from tests.scenes.loop_watch import MOST_SECONDS, free_loop
 from tests.scenes.tables import each_row
@@ -228,11 +227,11 @@ def gemini_form(text: str) -> object:
 
 
 def openai_at(url: str) -> LanguageModelSummarizer:
-    return OpenAISummarizer("m", None, counter=TiktokenCounter(), base_url=url)
+    return openai_summarizer("m", None, counter=TiktokenCounter(), base_url=url)
 
 
 def gemini_at(url: str) -> LanguageModelSummarizer:
-    return GeminiSummarizer("m", "key", counter=TiktokenCounter(), base_url=url)
+    return gemini_summarizer("m", "key", counter=TiktokenCounter(), base_url=url)
 
 
 @contextmanager

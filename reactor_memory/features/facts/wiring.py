@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from reactor_memory.features.facts.mending import Step
     from reactor_memory.features.facts.provider_guard import ProviderGuard
     from reactor_memory.features.facts.spending_caps import SpendingCaps
-    from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
+    from reactor_memory.features.facts.summarizers.language_model import ModelClient
+    from reactor_memory.settings.sections import ModelSettings
     from reactor_memory.settings.settings import Settings
 
 
@@ -46,26 +47,45 @@ def extractive_summarizer(settings: Settings) -> Summarizer:
 
 
 def gemini_summarizer(settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
+    from reactor_memory.providers.gemini_client import GeminiClient
+
+    asked = settings.model(settings.summary.provider)
+    model = asked.model or GEMINI_MODEL
+    with of_model(settings.summary.provider):
+        client = GeminiClient(model, key_of(asked) or "", **_asking(asked))
+    return _summarizer_that_asks(client, f"gemini:{model}", settings)
+
+
+def openai_summarizer(settings: Settings) -> Summarizer:
+    from reactor_memory.providers.openai_client import OpenAIClient
 
     asked = settings.model(settings.summary.provider)
     with of_model(settings.summary.provider):
-        model = GeminiSummarizer(
-            model=asked.model or GEMINI_MODEL,
-            api_key=key_of(asked) or "",
-            base_url=asked.base_url,
-            timeout_seconds=asked.timeout_seconds or ANSWER_SECONDS,
-            max_narrative_tokens=settings.summary.max_narrative_tokens,
-            max_input_tokens=asked.max_input_tokens,
-            max_output_tokens=asked.max_output_tokens,
-            service_tier=asked.service_tier,
-            counter=counter_of(settings),
-        )
-    return asked_with_records(model, settings)
+        model = named_model(asked)
+        client = OpenAIClient(model, key_of(asked), response_format=asked.response_format, **_asking(asked))
+    return _summarizer_that_asks(client, f"openai:{model}", settings)
 
 
-def asked_with_records(model: LanguageModelSummarizer, settings: Settings) -> Summarizer:
+def _asking(asked: ModelSettings) -> dict[str, Any]:
+    return {
+        "base_url": asked.base_url,
+        "timeout_seconds": asked.timeout_seconds or ANSWER_SECONDS,
+        "max_output_tokens": asked.max_output_tokens,
+        "service_tier": asked.service_tier,
+    }
+
+
+def _summarizer_that_asks(client: ModelClient, name: str, settings: Settings) -> Summarizer:
     """In ``full`` mode the model reads the messages themselves and gives all facts anew."""
+    from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
+
+    model = LanguageModelSummarizer(
+        name,
+        client,
+        counter=counter_of(settings),
+        max_narrative_tokens=settings.summary.max_narrative_tokens,
+        max_input_tokens=settings.model(settings.summary.provider).max_input_tokens,
+    )
     if settings.summary.mode == "full":
         from reactor_memory.features.facts.summarizers.supplemented import SupplementedSummarizer
 
@@ -73,26 +93,6 @@ def asked_with_records(model: LanguageModelSummarizer, settings: Settings) -> Su
     from reactor_memory.features.facts.summarizers.editing import EditingSummarizer
 
     return EditingSummarizer(model, extractive_summarizer(settings))
-
-
-def openai_summarizer(settings: Settings) -> Summarizer:
-    from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
-
-    asked = settings.model(settings.summary.provider)
-    with of_model(settings.summary.provider):
-        model = OpenAISummarizer(
-            model=named_model(asked),
-            api_key=key_of(asked),
-            base_url=asked.base_url,
-            response_format=asked.response_format,
-            timeout_seconds=asked.timeout_seconds or ANSWER_SECONDS,
-            max_narrative_tokens=settings.summary.max_narrative_tokens,
-            max_input_tokens=asked.max_input_tokens,
-            max_output_tokens=asked.max_output_tokens,
-            service_tier=asked.service_tier,
-            counter=counter_of(settings),
-        )
-    return asked_with_records(model, settings)
 
 
 def hierarchical_strategy(settings: Settings) -> Strategy:

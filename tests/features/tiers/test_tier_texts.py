@@ -9,13 +9,12 @@ import pytest
 
 from reactor_memory import Message, Settings, SummarizationError, ToolCall, open_container
 from reactor_memory.features.facts import operations as fact_operations
-from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
 from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
-from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
 from reactor_memory.models.ledger import Usage
 from reactor_memory.tokens.estimate import EstimateCounter
 from tests.doubles import fake_gemini as gemini
 from tests.doubles import fake_openai as openai
+from tests.doubles.asked_summarizers import gemini_summarizer, openai_summarizer
 from tests.doubles.fake_gemini import FakeGemini
 from tests.doubles.fake_openai import FakeOpenAI
 
@@ -42,10 +41,10 @@ class Provider(NamedTuple):
 async def provider(request: pytest.FixtureRequest, fake_gemini: FakeGemini, fake_openai: FakeOpenAI) -> Any:
     counter = EstimateCounter()
     if request.param == "gemini":
-        made = GeminiSummarizer("a-model", "key", counter=counter, base_url=fake_gemini.url)
+        made = gemini_summarizer("a-model", "key", counter=counter, base_url=fake_gemini.url)
         provider = Provider("gemini", fake_gemini, made, gemini.says)
     else:
-        made = OpenAISummarizer("a-model", "key", counter=counter, base_url=fake_openai.base_url)
+        made = openai_summarizer("a-model", "key", counter=counter, base_url=fake_openai.base_url)
         provider = Provider("openai", fake_openai, made, openai.says)
     yield provider
     await made.aclose()

@@ -13,9 +13,9 @@ import pytest
 from google.genai.types import GenerateContentConfig
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
-from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
+from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.models.ledger import Usage
-from reactor_memory.tokens.estimate import EstimateCounter
+from tests.doubles.asked_summarizers import gemini_summarizer
 from tests.doubles.fake_gemini import FakeGemini, blocks, says
 from tests.doubles.fake_provider import Answer, disconnects, replies, replies_text
 from tests.features.facts.summarizers.provider_rules import (
@@ -34,12 +34,12 @@ from tests.features.facts.summarizers.provider_rules import (
 pytestmark = pytest.mark.anyio
 
 
-def summarizer_at(url: str, **options: Any) -> GeminiSummarizer:
-    return GeminiSummarizer("a-model", KEY, counter=EstimateCounter(), base_url=url, **options)
+def summarizer_at(url: str, **options: Any) -> LanguageModelSummarizer:
+    return gemini_summarizer("a-model", KEY, base_url=url, **options)
 
 
 @pytest.fixture
-async def summarizer(fake_gemini: FakeGemini) -> AsyncIterator[GeminiSummarizer]:
+async def summarizer(fake_gemini: FakeGemini) -> AsyncIterator[LanguageModelSummarizer]:
     summarizer = summarizer_at(fake_gemini.url)
     yield summarizer
     await summarizer.aclose()
@@ -52,11 +52,11 @@ class TestLikeEveryProvider(ProviderRules):
     def fake(self, fake_gemini: FakeGemini) -> FakeGemini:
         return fake_gemini
 
-    def made(self, fake: FakeGemini, **options: Any) -> GeminiSummarizer:
+    def made(self, fake: FakeGemini, **options: Any) -> LanguageModelSummarizer:
         return summarizer_at(fake.url, **options)
 
 
-async def test_facts_and_narrative_come_back(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
+async def test_facts_and_narrative_come_back(fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer):
     usage = {"promptTokenCount": 321, "candidatesTokenCount": 45, "thoughtsTokenCount": 6, "totalTokenCount": 372}
     fake_gemini.script(says(GOOD, usage=usage, thought="hm"))
     extraction = await summarizer.summarize(MESSAGES)
@@ -66,7 +66,7 @@ async def test_facts_and_narrative_come_back(fake_gemini: FakeGemini, summarizer
     assert extraction.usage == Usage(tokens_read=321, tokens_written=51)
 
 
-async def test_what_is_asked(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
+async def test_what_is_asked(fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer):
     await summarizer.summarize(MESSAGES)
     [question] = fake_gemini.questions
     assert question.path == "/v1/models/a-model:generateContent"
@@ -95,13 +95,13 @@ async def test_tier_of_the_settings_is_asked_for(fake_gemini: FakeGemini) -> Non
     await summarizer.aclose()
 
 
-async def test_nothing_to_read_is_not_asked(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
+async def test_nothing_to_read_is_not_asked(fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer):
     extraction = await summarizer.summarize(())
     assert extraction.facts == ()
     assert fake_gemini.questions == []
 
 
-async def test_facts_that_cite_other_messages_are_dropped(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
+async def test_facts_that_cite_other_messages_are_dropped(fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer):
     forged = {**FACT, "source_seq": 99}
     fake_gemini.script(says({**GOOD, "facts": [forged, *GOOD["facts"]]}))
     assert [fact.source_seq for fact in (await summarizer.summarize(MESSAGES)).facts] == [3]
@@ -169,7 +169,7 @@ FAILURES: list[tuple[str, Answer, str, bool, float | None]] = [
 )
 async def test_a_failure_is_one_typed_error(
     fake_gemini: FakeGemini,
-    summarizer: GeminiSummarizer,
+    summarizer: LanguageModelSummarizer,
     caplog: pytest.LogCaptureFixture,
     answer: Answer,
     reason: str,
@@ -184,7 +184,7 @@ async def test_a_failure_is_one_typed_error(
     assert_no_canary(failure, caplog)
 
 
-async def test_a_redirect_does_not_carry_the_key_away(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
+async def test_a_redirect_does_not_carry_the_key_away(fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer):
     async with FakeGemini.running() as elsewhere:
         fake_gemini.script(replies({}, status=307, headers={"Location": f"{elsewhere.url}/v1/models/x"}))
         await failure_of(summarizer)
@@ -192,7 +192,7 @@ async def test_a_redirect_does_not_carry_the_key_away(fake_gemini: FakeGemini, s
 
 
 async def test_an_installed_aiohttp_is_not_used(
-    fake_gemini: FakeGemini, summarizer: GeminiSummarizer, monkeypatch: pytest.MonkeyPatch
+    fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer, monkeypatch: pytest.MonkeyPatch
 ):
     import aiohttp
 
@@ -217,7 +217,7 @@ async def test_the_environment_decides_nothing(fake_gemini: FakeGemini, monkeypa
     await summarizer.aclose()
 
 
-async def test_the_key_is_in_no_repr(fake_gemini: FakeGemini, summarizer: GeminiSummarizer):
+async def test_the_key_is_in_no_repr(fake_gemini: FakeGemini, summarizer: LanguageModelSummarizer):
     await summarizer.summarize(MESSAGES)
     assert KEY not in repr(summarizer)
     assert summarizer.name == "gemini:a-model"
@@ -225,16 +225,15 @@ async def test_the_key_is_in_no_repr(fake_gemini: FakeGemini, summarizer: Gemini
 
 def test_a_blank_key_names_the_setting():
     with pytest.raises(ConfigurationError) as caught:
-        GeminiSummarizer("a-model", " ", counter=EstimateCounter())
+        gemini_summarizer("a-model", " ")
     assert caught.value.key == "api_key"
 
 
 def test_the_client_library_is_imported_at_the_first_question_only():
     script = """
 import sys
-from reactor_memory.features.facts.summarizers.gemini import GeminiSummarizer
-from reactor_memory.tokens.estimate import EstimateCounter
-GeminiSummarizer("m", "k", counter=EstimateCounter())
+from tests.doubles.asked_summarizers import gemini_summarizer
+gemini_summarizer("m", "k")
 assert not [name for name in sys.modules if name.startswith(("google", "httpx2"))]
 """
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from reactor_memory.errors import ConfigurationError, SummarizationError
-from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
+from reactor_memory.features.facts.summarizers.language_model import LanguageModelSummarizer
 from reactor_memory.models import Message
 from reactor_memory.models.ledger import Usage
 from reactor_memory.providers import bounded_http
 from reactor_memory.tokens.estimate import EstimateCounter
+from tests.doubles.asked_summarizers import openai_summarizer
 from tests.doubles.fake_openai import FakeOpenAI, complains, says
 from tests.doubles.fake_provider import Answer, disconnects, drips, replies, replies_text
 from tests.features.facts.summarizers.provider_rules import (
@@ -34,12 +35,12 @@ from tests.features.facts.summarizers.provider_rules import (
 pytestmark = pytest.mark.anyio
 
 
-def summarizer_at(fake: FakeOpenAI, key: str | None = KEY, **options: Any) -> OpenAISummarizer:
-    return OpenAISummarizer("a-model", key, counter=EstimateCounter(), base_url=fake.base_url, **options)
+def summarizer_at(fake: FakeOpenAI, key: str | None = KEY, **options: Any) -> LanguageModelSummarizer:
+    return openai_summarizer("a-model", key, base_url=fake.base_url, **options)
 
 
 @pytest.fixture
-async def summarizer(fake_openai: FakeOpenAI) -> AsyncIterator[OpenAISummarizer]:
+async def summarizer(fake_openai: FakeOpenAI) -> AsyncIterator[LanguageModelSummarizer]:
     summarizer = summarizer_at(fake_openai)
     yield summarizer
     await summarizer.aclose()
@@ -52,14 +53,14 @@ class TestLikeEveryProvider(ProviderRules):
     def fake(self, fake_openai: FakeOpenAI) -> FakeOpenAI:
         return fake_openai
 
-    def made(self, fake: FakeOpenAI, **options: Any) -> OpenAISummarizer:
+    def made(self, fake: FakeOpenAI, **options: Any) -> LanguageModelSummarizer:
         return summarizer_at(fake, **options)
 
 
 # -- what is asked, what comes back -----------------------------------------------------------------------------------
 
 
-async def test_facts_and_narrative_come_back(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
+async def test_facts_and_narrative_come_back(fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer):
     fake_openai.script(says(GOOD, usage={"prompt_tokens": 321, "completion_tokens": 51, "total_tokens": 372}))
     extraction = await summarizer.summarize(MESSAGES)
     assert extraction.facts == (SHIPPED,)
@@ -69,7 +70,7 @@ async def test_facts_and_narrative_come_back(fake_openai: FakeOpenAI, summarizer
     assert summarizer.name == "openai:a-model"
 
 
-async def test_what_is_asked(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
+async def test_what_is_asked(fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer):
     await summarizer.summarize(MESSAGES)
     [question] = fake_openai.questions
     assert question.path == "/v1/chat/completions"
@@ -82,7 +83,9 @@ async def test_what_is_asked(fake_openai: FakeOpenAI, summarizer: OpenAISummariz
     assert (question.body["model"], question.body["max_tokens"]) == ("a-model", 8192)
 
 
-async def test_the_schema_is_one_that_the_strict_mode_takes(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
+async def test_the_schema_is_one_that_the_strict_mode_takes(
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer
+):
     await summarizer.summarize(MESSAGES)
     form = fake_openai.questions[0].body["response_format"]
     assert (form["type"], form["json_schema"]["strict"]) == ("json_schema", True)
@@ -103,7 +106,7 @@ async def test_without_a_key_no_key_is_sent(fake_openai: FakeOpenAI):
 
 @pytest.mark.parametrize("finish", ["stop", None, "eos"])
 async def test_servers_have_their_own_words_for_the_end(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, finish: str | None
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer, finish: str | None
 ):
     fake_openai.script(says(GOOD, finish=finish))
     assert (await summarizer.summarize(MESSAGES)).headline == "Order shipped"
@@ -111,13 +114,15 @@ async def test_servers_have_their_own_words_for_the_end(
 
 @pytest.mark.parametrize("text", ["<think>\n{hm} </think>\n%s", "```json\n%s\n```", " %s\n"])
 async def test_thoughts_and_fences_around_an_answer_are_taken_off(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, text: str
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer, text: str
 ):
     fake_openai.script(says(text % json.dumps(GOOD)))
     assert (await summarizer.summarize(MESSAGES)).headline == "Order shipped"
 
 
-async def test_a_server_that_counts_nothing_is_counted_for(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
+async def test_a_server_that_counts_nothing_is_counted_for(
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer
+):
     fake_openai.script(replies({"choices": [{"message": {"content": json.dumps(GOOD)}}]}))
     usage = (await summarizer.summarize(MESSAGES)).usage
     asked = fake_openai.questions[0]
@@ -137,7 +142,7 @@ async def test_a_server_that_counts_nothing_is_counted_for(fake_openai: FakeOpen
     ],
 )
 async def test_a_form_that_is_refused_gives_way_for_good(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, forms: list[str], asked: list[str]
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer, forms: list[str], asked: list[str]
 ):
     fake_openai.forms = forms
     for _ in range(2):
@@ -145,7 +150,9 @@ async def test_a_form_that_is_refused_gives_way_for_good(
     assert [question.form for question in fake_openai.questions] == asked
 
 
-async def test_limit_that_is_refused_by_name_gets_its_other_name(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
+async def test_limit_that_is_refused_by_name_gets_its_other_name(
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer
+):
     fake_openai.limits = ["max_completion_tokens"]
     for _ in range(2):
         await summarizer.summarize(MESSAGES)
@@ -169,7 +176,9 @@ async def test_tier_that_a_server_refuses_is_left_out(fake_openai: FakeOpenAI) -
     assert ["service_tier" in question.body for question in fake_openai.questions] == [True, False, False]
 
 
-async def test_a_server_that_lacks_it_is_asked_only_few_times(fake_openai: FakeOpenAI, summarizer: OpenAISummarizer):
+async def test_a_server_that_lacks_it_is_asked_only_few_times(
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer
+):
     fake_openai.forms, fake_openai.limits = [], ["max_completion_tokens"]
     assert (await failure_of(summarizer)).reason == "rejected"
     assert len(fake_openai.questions) == 4
@@ -240,7 +249,7 @@ FAILURES: list[tuple[str, Answer, str, bool, float | None]] = [
 )
 async def test_a_failure_is_one_typed_error(
     fake_openai: FakeOpenAI,
-    summarizer: OpenAISummarizer,
+    summarizer: LanguageModelSummarizer,
     caplog: pytest.LogCaptureFixture,
     answer: Answer,
     reason: str,
@@ -256,7 +265,7 @@ async def test_a_failure_is_one_typed_error(
 
 
 async def test_an_answer_that_was_cut_off_gives_its_whole_facts(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer
 ) -> None:
     facts = '{"facts": [{"key": "order", "value": "A-13", "category": "ENTITY"}, {"key": "total", "val'
     fake_openai.script(says(facts, finish="length"))
@@ -288,7 +297,7 @@ async def test_an_answer_without_end_is_given_up(fake_openai: FakeOpenAI, monkey
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirect_does_not_carry_the_key_or_the_conversation_away(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, status: int
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer, status: int
 ):
     async with FakeOpenAI.running() as elsewhere:
         location = f"{elsewhere.base_url}/chat/completions"
@@ -312,7 +321,7 @@ async def test_server_on_this_machine_is_not_asked_through_a_proxy(
 
 
 async def test_the_environment_decides_nothing(
-    fake_openai: FakeOpenAI, summarizer: OpenAISummarizer, monkeypatch: pytest.MonkeyPatch
+    fake_openai: FakeOpenAI, summarizer: LanguageModelSummarizer, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "another-key")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
@@ -326,14 +335,14 @@ async def test_the_environment_decides_nothing(
 @pytest.mark.parametrize("key", [None, "", " "])
 def test_openai_itself_needs_a_key(key: str | None):
     with pytest.raises(ConfigurationError, match="OPENAI_API_KEY") as caught:
-        OpenAISummarizer("a-model", key, counter=EstimateCounter())
+        openai_summarizer("a-model", key)
     assert caught.value.key == "api_key"
 
 
 @pytest.mark.parametrize("key", ["two\nlines", "schlüssel"])
 def test_a_key_unfit_for_headers_is_refused_without_repeating_it(key: str):
     with pytest.raises(ConfigurationError) as caught:
-        OpenAISummarizer("a-model", key, counter=EstimateCounter())
+        openai_summarizer("a-model", key)
     assert caught.value.key == "api_key"
     assert key not in str(caught.value)
 
@@ -341,9 +350,8 @@ def test_a_key_unfit_for_headers_is_refused_without_repeating_it(key: str):
 def test_the_transport_is_imported_at_the_first_question_only():
     script = """
 import sys
-from reactor_memory.features.facts.summarizers.openai import OpenAISummarizer
-from reactor_memory.tokens.estimate import EstimateCounter
-OpenAISummarizer("m", "k", counter=EstimateCounter())
+from tests.doubles.asked_summarizers import openai_summarizer
+openai_summarizer("m", "k")
 assert not [name for name in sys.modules if name.startswith(("google", "httpx2"))]
 """
     subprocess.run([sys.executable, "-c", script], check=True)
