@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor_memory.server.rate_limits import Buckets
+from reactor_memory.server.admission import Buckets
 from reactor_memory.testing import FakeClock
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from reactor_memory.core.context.withheld import NOTHING_WITHHELD
@@ -27,8 +28,10 @@ from reactor_memory.core.log.rows import key_of, session_from, whole
 from reactor_memory.core.log.tombstones import entomb
 from reactor_memory.core.log.turn_borders import check_border, turn_around
 from reactor_memory.database.operations import Query, Row, Rows, Steps
-from reactor_memory.errors import InvalidInputError
+from reactor_memory.errors import InvalidInputError, StoreCorruptError
 from reactor_memory.features.entries import operations as entries
+from reactor_memory.features.entries.models import Entry
+from reactor_memory.features.entries.operations import entry_from
 from reactor_memory.features.facts.operations import read_withheld
 from reactor_memory.features.tiers.classification import COMPRESSED, CONDENSED
 from reactor_memory.features.tiers.covered_ranges import (
@@ -39,10 +42,32 @@ from reactor_memory.features.tiers.covered_ranges import (
     replaced_by,
     restorable,
 )
-from reactor_memory.features.tiers.range_rows import NAME, STATE, entry_of, range_summary_from
 from reactor_memory.models import LARGEST, BranchRange, Message, Session
 from reactor_memory.models.ledger import RangeSummary
 from reactor_memory.models.seq_ranges import overlaps
+
+_SHARED = ("start_seq", "end_seq", "text", "token_count", "tokenizer", "created_at", "replaced_by")
+NAME, STATE = (Entry.__struct_fields__.index(name) for name in ("name", "state"))
+"""Their columns in a row that need not be readable."""
+
+_DETAILS = ("kind", "message_count", "message_ids", "started_at", "ended_at")
+
+
+def range_summary_from(row: Row) -> RangeSummary:
+    """Raises what msgspec raises for a damaged one, or `StoreCorruptError`."""
+    entry = entry_from(row)
+    shared = {name: getattr(entry, name) for name in _SHARED}
+    values = entry.details | shared | {"summary_id": entry.name, "retention": entry.state}
+    summary = msgspec.convert(values, RangeSummary)
+    if not 0 < summary.start_seq <= summary.end_seq or summary.message_count < 1:
+        raise StoreCorruptError("store: a summary of a range of messages is damaged")
+    return summary
+
+
+def entry_of(summary: RangeSummary) -> Entry:
+    shared = {name: getattr(summary, name) for name in _SHARED}
+    details = {name: getattr(summary, name) for name in _DETAILS}
+    return Entry(kind="range", name=summary.summary_id, state=summary.retention, details=details, **shared)
 
 
 def read_range_summaries(session_id: str, user_id: str | None, *, live: bool = True) -> Steps[tuple[RangeSummary, ...]]:

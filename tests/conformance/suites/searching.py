@@ -9,7 +9,7 @@ import pytest
 from reactor_memory.core.ports import MessageStore
 from reactor_memory.errors import InvalidInputError
 from reactor_memory.features.recall.vectors import Near, NearQuery
-from reactor_memory.features.search import vector_operations
+from reactor_memory.features.search.hybrid_recall import nearest_in_branch
 from reactor_memory.features.search.models import (
     IndexedRange,
     Meaning,
@@ -143,7 +143,7 @@ async def near(store: Store, session_id: str, text: str, *, until: int = 100, li
     query = NearQuery(
         branch=session.branch, until=until, vector=meaning_of(text), model=MODEL, min_similarity=0.5, limit=limit
     )
-    answer = await store.database.read_long(vector_operations.nearest_in_branch, query)
+    answer = await store.database.read_long(nearest_in_branch, query)
     assert all(isinstance(each, Near) and each.similarity > 0.99 for each in answer)
     return [each.seq for each in answer]
 

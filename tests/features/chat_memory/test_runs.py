@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.log.turn_borders import check_border
 from reactor_memory.errors import InvalidInputError
-from reactor_memory.features.chat_memory.runs import next_run
+from reactor_memory.features.chat_memory.summarization import next_run
 from reactor_memory.models import Message, ToolCall
 from tests.scenes.tables import each_row
 
