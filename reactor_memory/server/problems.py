@@ -234,7 +234,7 @@ def _of_position(error: errors.StreamPositionError) -> ProblemError:
     return invalid(error.field, error.problem, BAD_PARAMETER)
 
 
-def _of_response(error: errors.ResponseConflictError) -> ProblemError:
+def _of_reason(error: errors.ResponseConflictError | errors.SharingConflictError) -> ProblemError:
     return ProblemError(CONFLICT, error.problem, code=error.reason)
 
 
@@ -252,10 +252,6 @@ def _of_grant(error: errors.NotGrantedError) -> ProblemError:
 
 def _of_denied(error: errors.AccessDeniedError) -> ProblemError:
     return ProblemError(FORBIDDEN, f"this needs the access level {error.needed}: ask a manager of the conversation")
-
-
-def _of_sharing(error: errors.SharingConflictError) -> ProblemError:
-    return ProblemError(CONFLICT, error.problem, code=error.reason)
 
 
 def _of_key(error: errors.IdempotencyConflictError) -> ProblemError:
@@ -298,7 +294,7 @@ _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] 
     (errors.PageTokenError, _of_page_token),
     (errors.StreamPositionError, _of_position),
     (errors.ResponseNotFoundError, _nothing),
-    (errors.ResponseConflictError, _of_response),
+    (errors.ResponseConflictError, _of_reason),
     (errors.TooManyStreamsError, _of_streams),
     (errors.SearchTypeUnavailableError, _of_search_type),
     (errors.EmbeddingError, _of_embedder),
@@ -319,7 +315,7 @@ _TELLING: tuple[tuple[type[Exception] | tuple[type[Exception], ...], Any], ...] 
     ),
     (errors.AccessDeniedError, _of_denied),
     (errors.NotGrantedError, _of_grant),
-    (errors.SharingConflictError, _of_sharing),
+    (errors.SharingConflictError, _of_reason),
     (errors.IdempotencyConflictError, _of_key),
     (errors.SessionError, _of_conflict),
     ((errors.StoreUnavailableError, errors.StoreClosedError), _unavailable),

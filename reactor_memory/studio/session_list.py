@@ -18,7 +18,7 @@ from reactor_memory.models.session_pages import SessionPreview
 from reactor_memory.providers.asked_models import summarizing_model
 from reactor_memory.studio.studio import Studio
 
-T = TypeVar("T")
+T = TypeVar("T", Session, SessionPreview)
 
 PAGE = 50
 
@@ -75,23 +75,15 @@ def work_in_words(work: WorkState | None) -> str:
     return "up to date" if work.due_at is None else "waiting"
 
 
-def as_tree(found: Sequence[SessionPreview]) -> Iterator[tuple[SessionPreview, int]]:
+def as_tree(found: Sequence[T]) -> Iterator[tuple[T, int]]:
     """Each fork below the session it was made from, if that is there."""
-    return _walk([(each, each.session_id, each.forked_from_id) for each in found])
-
-
-def fork_tree(found: Sequence[Session]) -> Iterator[tuple[Session, int]]:
-    """As `as_tree`, of the sessions of a group."""
-    return _walk([(each, each.session_id, each.forked_from_id) for each in found])
-
-
-def _walk(found: Sequence[tuple[T, str, str | None]]) -> Iterator[tuple[T, int]]:
-    there = {session_id for _, session_id, _ in found}
-    children: dict[str | None, list[tuple[T, str]]] = {}
-    for each, session_id, parent in found:
-        children.setdefault(parent if parent in there else None, []).append((each, session_id))
+    there = {each.session_id for each in found}
+    children: dict[str | None, list[T]] = {}
+    for each in found:
+        parent = each.forked_from_id
+        children.setdefault(parent if parent in there else None, []).append(each)
     waiting = [(each, 0) for each in reversed(children.get(None, []))]
     while waiting:
-        (each, session_id), depth = waiting.pop()
+        each, depth = waiting.pop()
         yield each, depth
-        waiting += [(child, depth + 1) for child in reversed(children.get(session_id, []))]
+        waiting += [(child, depth + 1) for child in reversed(children.get(each.session_id, []))]

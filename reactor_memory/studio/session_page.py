@@ -16,7 +16,7 @@ from reactor_memory.features.tiers.operations import read_range_summaries
 from reactor_memory.models import Message, Session
 from reactor_memory.models.ledger import Fact
 from reactor_memory.studio.rendering import called
-from reactor_memory.studio.session_list import fork_tree, work_in_words
+from reactor_memory.studio.session_list import as_tree, work_in_words
 from reactor_memory.studio.studio import Studio
 from reactor_memory.studio.unfinished_turn import RunningTurn, context_of, running_turn
 
@@ -115,7 +115,7 @@ async def _running_in_words(studio: Studio, session: Session, running: RunningTu
 async def _headline(studio: Studio, session: Session) -> dict[str, Any]:
     work = await studio.memory.work_state(session.session_id, user_id=session.owner_id)
     forks = await studio.memory.overview.forks(session.session_id)
-    return {"work": work_in_words(work), "forks": list(fork_tree(forks))}
+    return {"work": work_in_words(work), "forks": list(as_tree(forks))}
 
 
 def window_of(context: Context) -> Collection[int]:

@@ -6,27 +6,14 @@ from collections.abc import Callable, Sequence
 
 from reactor_memory.core.context.blocks import Block
 from reactor_memory.core.context.draft import Draft, with_block
-from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Steps
 from reactor_memory.features.facts import operations as fact_operations
 from reactor_memory.features.facts.frames import NARRATIVE
 from reactor_memory.features.facts.merge import posted_lines
 from reactor_memory.features.facts.prose import render_narrative
 from reactor_memory.features.facts.withheld_facts import posted_without
-from reactor_memory.models import BranchRange, Session
+from reactor_memory.models import BranchRange
 from reactor_memory.models.ledger import PostedSummary
-
-
-class PostedBlock:
-    """Adds the posted summary that rules to a draft. `count` gives the tokens of a text."""
-
-    def __init__(self, database: Database, *, count: Callable[[str], int]) -> None:
-        self._database = database
-        self._count = count
-
-    async def add_to(self, draft: Draft, session: Session) -> Draft:
-        posted = await self._database.read(told_posted, session.branch)
-        return draft if posted is None else with_posted(draft, posted, count=self._count)
 
 
 def told_posted(branch: Sequence[BranchRange]) -> Steps[PostedSummary | None]:

@@ -34,9 +34,10 @@ class PostedSource(Source):
         return is_cut or request.summaries == "always"
 
     async def for_question(self, draft: Draft, asked: Asked) -> Draft:
-        from reactor_memory.features.posted_summaries.block import PostedBlock
+        from reactor_memory.features.posted_summaries.block import told_posted, with_posted
 
-        return await PostedBlock(self._database, count=self._counter.of_text).add_to(draft, asked.session)
+        posted = await self._database.read(told_posted, asked.session.branch)
+        return draft if posted is None else with_posted(draft, posted, count=self._counter.of_text)
 
 
 def posted_source_of(in_database: str, database: Database, counter: MessageCounter) -> PostedSource | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias, cast
@@ -61,6 +61,14 @@ class Mark(NamedTuple):
     kind: Kind
     term: str
     is_name: bool = False
+
+
+def content_of(marks: Sequence[Mark]) -> set[str]:
+    return {mark.term for mark in marks if mark.kind == "content"}
+
+
+def numbers_of(marks: Sequence[Mark]) -> set[str]:
+    return {mark.term for mark in marks if mark.kind == "number"}
 
 
 class _Lexicon(NamedTuple):

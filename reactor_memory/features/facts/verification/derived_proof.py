@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from reactor_memory.features.facts.evidence import evidence_text
-from reactor_memory.features.facts.verification.claim_words import Mark, language_for, read
+from reactor_memory.features.facts.verification.claim_words import Mark, content_of, language_for, numbers_of, read
 from reactor_memory.features.facts.verification.narrative_proof import told_sentences
 from reactor_memory.features.facts.verification.proof import is_about_the_same
 from reactor_memory.features.facts.verification.statement_verdicts import is_of_others
@@ -51,7 +51,7 @@ def refusal(text: str, cited: Sequence[Message]) -> str:
         return "name"
     if not _CASED.search(text) and any(mark.kind == "content" and mark.term not in known for mark in marks):
         return "name"
-    content = _content(marks)
+    content = content_of(marks)
     if not content & known:
         return "missing"
     if not content & {mark.term for mark in read(_QUOTED.sub(" ", whole), language)}:
@@ -67,7 +67,7 @@ def refusal(text: str, cited: Sequence[Message]) -> str:
 def _is_said_by(names: Sequence[str], marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:
     """Whether the sentences that the text is most like are said by who has all of these names."""
     likeness = [
-        (len(_content(marks) & _content(read(sentence, language))), message.name or message.author_id or "")
+        (len(content_of(marks) & content_of(read(sentence, language))), message.name or message.author_id or "")
         for message in cited
         if message.role == "user"
         for sentence in sentences(message.content)
@@ -89,7 +89,7 @@ def _is_of_others_only(marks: Sequence[Mark], cited: Sequence[Message], language
         for sentence in sentences(message.content)
     ]
     about = [each for each in said if is_about_the_same(marks, each)]
-    return bool(about) and is_of_others(max(about, key=lambda each: len(_content(marks) & _content(each))))
+    return bool(about) and is_of_others(max(about, key=lambda each: len(content_of(marks) & content_of(each))))
 
 
 def _is_outdated(marks: Sequence[Mark], cited: Sequence[Message], language: str) -> bool:
@@ -100,21 +100,13 @@ def _is_outdated(marks: Sequence[Mark], cited: Sequence[Message], language: str)
         if message.role == "user"
         for sentence in sentences(message.content)
     ]
-    for number in _numbers(marks):
-        places = [place for place, each in enumerate(said) if number in _numbers(each)]
+    for number in numbers_of(marks):
+        places = [place for place, each in enumerate(said) if number in numbers_of(each)]
         if places and any(
-            _numbers(each) and is_about_the_same(said[places[-1]], each) for each in said[places[-1] + 1 :]
+            numbers_of(each) and is_about_the_same(said[places[-1]], each) for each in said[places[-1] + 1 :]
         ):
             return True
     return False
-
-
-def _content(marks: Sequence[Mark]) -> set[str]:
-    return {mark.term for mark in marks if mark.kind == "content"}
-
-
-def _numbers(marks: Sequence[Mark]) -> set[str]:
-    return {mark.term for mark in marks if mark.kind == "number"}
 
 
 def has_word_of_user(text: str, cited: Sequence[Message]) -> bool:

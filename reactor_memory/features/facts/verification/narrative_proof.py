@@ -14,8 +14,10 @@ from reactor_memory.features.facts.evidence import evidence_text
 from reactor_memory.features.facts.quoting.statements_said import statements_said
 from reactor_memory.features.facts.verification.claim_words import (
     Mark,
+    content_of,
     judged_languages,
     language_for,
+    numbers_of,
     read,
     words_of,
 )
@@ -124,7 +126,7 @@ def _is_replaced(told: Sequence[Mark], sources: Sequence[_Source], language: str
     """Whether what a user last said of it has other numbers."""
     users = [read(each.text, language) for each in sources if each.is_users and each.is_own]
     last = [each for each in users if is_about_the_same(told, each)][-1:]
-    return any(contradicts(told, each, _numbers(told)) for each in last)
+    return any(contradicts(told, each, numbers_of(told)) for each in last)
 
 
 def _bare(text: str) -> str:
@@ -156,7 +158,7 @@ def _retold(told: Sequence[Mark], sources: Sequence[_Source], language: str) -> 
 
     def likeness(source: _Source) -> tuple[int, bool, bool, int]:
         said = read(source.text, language)
-        shared = len(_content(told) & _content(said))
+        shared = len(content_of(told) & content_of(said))
         return shared, source.is_own, _order(told, said) == _order(said, told), source.seq
 
     return max(about, key=likeness, default=None)
@@ -174,7 +176,7 @@ def _differs(told: Sequence[Mark], aliases: frozenset[str], source: _Source, kno
     if len(aliases) == 1 and ((is_first and source.role not in aliases) or is_of_others([*_uncovered(said, told)])):
         return True
     if _order(told, said) != _order(said, told) or (
-        _numbers(told) - _numbers(said) and _numbers(said) - _numbers(told)
+        numbers_of(told) - numbers_of(said) and numbers_of(said) - numbers_of(told)
     ):
         return True
     unknown = [mark for mark in told if mark.kind == "content" and mark.term not in known]
@@ -188,19 +190,11 @@ def _uncovered(said: Sequence[Mark], told: Sequence[Mark]) -> Iterator[Mark]:
     yield from (mark for mark in said if mark.kind == "first" or mark.term not in terms)
 
 
-def _content(marks: Sequence[Mark]) -> set[str]:
-    return {mark.term for mark in marks if mark.kind == "content"}
-
-
 def _order(marks: Sequence[Mark], other: Sequence[Mark]) -> list[str]:
     """The names in their order that both have; without capitals all words."""
     is_cased = any(mark.is_name for mark in (*marks, *other))
     shared = {mark.term for mark in other if mark.kind == "content" and (mark.is_name or not is_cased)}
     return list(dict.fromkeys(mark.term for mark in marks if mark.term in shared))
-
-
-def _numbers(marks: Sequence[Mark]) -> set[str]:
-    return {mark.term for mark in marks if mark.kind == "number"}
 
 
 def _is_denied(marks: Sequence[Mark]) -> bool:
