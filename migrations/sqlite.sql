@@ -22,6 +22,7 @@ CREATE TABLE conversations (
     stored_bytes BIGINT DEFAULT '0' NOT NULL, 
     vectorized_at BIGINT, 
     last_budget BIGINT, 
+    view_from BIGINT DEFAULT '1' NOT NULL, 
     CONSTRAINT conversations_pkey PRIMARY KEY (group_id, conversation_id)
 )
  WITHOUT ROWID;

@@ -56,7 +56,8 @@ def upgrade() -> None:
 
 def _conversations() -> None:
     """`stored_bytes`: of the content that the conversation holds itself, for quotas. `last_budget`: of the last load,
-    in tokens; 0: it gave none. `changes`, of a root: `_counted_changes`.
+    in tokens; 0: it gave none. `changes`, of a root: `_counted_changes`. `view_from`: none of its own messages before
+    is in its view, whatever forks show.
     """
     op.create_table(
         "conversations",
@@ -78,6 +79,7 @@ def _conversations() -> None:
         _number("stored_bytes", default=0),
         _number("vectorized_at", nullable=True),
         _number("last_budget", nullable=True),
+        _number("view_from", default=1),
         sa.PrimaryKeyConstraint("group_id", "conversation_id", name="conversations_pkey"),
         sqlite_with_rowid=False,
     )

@@ -3,8 +3,9 @@
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from reactor_memory.core.log import background_work, rows, summaries
 from reactor_memory.database.migrations import migration_statements
 from reactor_memory.database.statements import Block, parse, to_numbered, to_positional
 from reactor_memory.features.facts import ledger_rows
+from reactor_memory.models import LARGEST
 from reactor_memory.wiring.queries import QUERIES
 from tests.scenes.tables import each_row
 
@@ -254,6 +256,31 @@ class TestOnSqlite:
         steps = [found for row in plan if (found := STEP.match(row[3])) and found["table"] in called]
         assert not [step[0] for step in steps if step["index"] in KEYS_OF_MESSAGES and "seq" not in step["by"]]
 
+    @pytest.mark.parametrize("name", ["messages_newest_first", "messages_newest_first_with_batches"])
+    def test_what_was_put_away_is_not_looked_through(self, empty_database: sqlite3.Connection, name: str) -> None:
+        key = {"group_id": "s", "conversation_id": "s", "start_seq": 1}
+        steps: list[int] = []
+        empty_database.rollback()
+        empty_database.execute(
+            "INSERT INTO conversations (group_id, conversation_id, last_seq, created_at, updated_at) "
+            "VALUES ('s', 's', 5010, 1, 1)"
+        )
+        empty_database.executemany(
+            "INSERT INTO messages (group_id, conversation_id, seq, message_id, role, visibility, content, state, "
+            "archived_until) VALUES ('s', 's', ?, '', 'user', 'user', 'text', ?, ?)",
+            [(seq, "archived", 5_000) if seq <= 5_000 else (seq, None, None) for seq in range(1, 5_011)],
+        )
+        for seq in (1, 5_001):
+            _run(empty_database, "hide_beginning", key | {"seq": seq})
+            taken = count()
+            empty_database.set_progress_handler(lambda taken=taken: next(taken) < 0, 100)
+            values = key | {"end_seq": LARGEST - 1, "hidden_until": LARGEST, "limit": 20}
+            assert len(_run(empty_database, name, values)) == 10
+            steps.append(next(taken))
+            empty_database.set_progress_handler(None, 0)
+        empty_database.rollback()
+        assert steps[1] < 20 < steps[0]
+
     def test_posted_summaries_are_read_by_their_places(self, empty_database: sqlite3.Connection) -> None:
         statement = QUERIES.sqlite["ruling_posted"].text
         plan = [row[3] for row in empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("ruling_posted"))]
@@ -284,6 +311,11 @@ class TestOnSqlite:
         pin = rows.pin_from([details.get(each, each) for each in columns])
         assert all(getattr(pin, column, column) == column for column in columns)
         assert (pin.ordinal, pin.fact, pin.sha256) == ("place", ("anchor", "key"), "h")
+
+
+def _run(database: sqlite3.Connection, name: str, values: Mapping[str, object]) -> list[object]:
+    text, arguments, _ = QUERIES.sqlite[name]
+    return database.execute(text, arguments(values)).fetchall()
 
 
 def _anything(name: str) -> tuple[int, ...]:

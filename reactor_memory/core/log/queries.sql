@@ -54,6 +54,16 @@ UPDATE conversations
 SET updated_at = CASE WHEN updated_at > :now THEN updated_at ELSE :now END
 WHERE group_id = :group_id AND conversation_id = :conversation_id
 
+-- name: hide_beginning
+-- All before `seq` is out of view in the session itself, if what was put away, from `start_seq` on, follows on what was.
+UPDATE conversations SET view_from = :seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND view_from < :seq
+  AND (view_from >= :start_seq OR COALESCE(forked_at_seq, 1) >= :start_seq)
+
+-- name: show_from
+UPDATE conversations SET view_from = :seq
+WHERE group_id = :group_id AND conversation_id = :conversation_id AND view_from > :seq
+
 -- name: mark_deleted
 UPDATE conversations SET deleted_at = :now
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND deleted_at IS NULL
@@ -330,9 +340,16 @@ WHERE message.group_id = :group_id AND message.conversation_id = wanted ->> 0
 SUBSTRING(batch_key FROM '^turn ([0-9]{1,18}) after [0-9]{1,18}$')::bigint AS turn_seq, batch_size
 
 -- part: in_view
+-- Those of a session that are not hidden from any branch, 9223372036854775807, begin with its `view_from`: what is put
+-- away before is not looked through.
 FROM messages
 WHERE group_id = :group_id AND conversation_id = :conversation_id
-  AND seq >= :start_seq AND seq <= :end_seq
+  AND seq >= COALESCE((
+      SELECT CASE WHEN :hidden_until = 9223372036854775807 AND own.view_from > :start_seq THEN own.view_from
+                  ELSE :start_seq END
+      FROM conversations AS own
+      WHERE own.group_id = :group_id AND own.conversation_id = :conversation_id), :start_seq)
+  AND seq <= :end_seq
   AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > :hidden_until))
 
 -- name: messages_oldest_first
@@ -463,6 +480,7 @@ WITH own AS (
 -- include: step_of_message
     FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+      AND seq >= (SELECT view_from FROM own)
     ORDER BY seq DESC
     LIMIT :last_count
 )
@@ -477,6 +495,7 @@ WITH own AS (
 -- include: step_of_message
     FROM messages
     WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
+      AND seq >= (SELECT view_from FROM own)
     ORDER BY seq DESC
     LIMIT (SELECT CASE WHEN last_seq > :trigger_message_count::bigint THEN :max_messages::bigint
                        ELSE :last_count::bigint END FROM own)
@@ -512,7 +531,7 @@ WITH own AS (
               ) AS first
               WHERE layout.group_id = :group_id AND layout.conversation_id = :conversation_id
                 AND layout.budget = :budget AND layout.settings_fingerprint = :settings_fingerprint
-          ), CASE WHEN last_seq <= :likely_count::bigint THEN 0 END) ELSE 0 END FROM own)
+          ), CASE WHEN last_seq <= :likely_count::bigint THEN 0 END) ELSE view_from END FROM own)
     ORDER BY seq DESC
     LIMIT (SELECT CASE WHEN is_above THEN :max_messages::bigint ELSE :last_count::bigint END FROM own)
 )
@@ -533,7 +552,8 @@ WITH own AS (
         FROM messages
         WHERE group_id = :group_id AND conversation_id = range ->> 'conversation_id'
           AND (state IS NULL OR (state IN ('archived', 'cleared') AND archived_until > (range ->> 'end_seq')::bigint))
-          AND seq >= (range ->> 'start_seq')::bigint AND seq <= COALESCE((range ->> 'end_seq')::bigint, own.last_seq)
+          AND seq >= GREATEST((range ->> 'start_seq')::bigint, CASE WHEN range ->> 'end_seq' IS NULL THEN own.view_from END)
+          AND seq <= COALESCE((range ->> 'end_seq')::bigint, own.last_seq)
         ORDER BY seq DESC
         LIMIT own.row_limit
     ) AS message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reactor_memory.core.log import view_start
 from reactor_memory.core.log.branches import ranges_in_branch
 from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.rows import key_of
@@ -41,6 +42,7 @@ def entomb(conversation_id: str, ranges: Sequence[tuple[int, int]], *, now: int)
     destroyed = 0
     for each in values:
         destroyed += len((yield Query("entomb_messages", each)))
+        yield from view_start.hide(conversation_id, each["start_seq"], each["end_seq"])
     yield from note_scrub(now)
     return destroyed
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reactor_memory.core.log import operations as log
+from reactor_memory.core.log import view_start
 from reactor_memory.core.log.archived_ranges import read_archived
 from reactor_memory.core.log.hooks import hooks
 from reactor_memory.core.log.rows import key_of, session_from
@@ -55,6 +56,7 @@ def archive(
     # Those that are archived are cleared with the others. Those that are cleared are told of again if they are named.
     other = "archived" if cleared else "" if until_seq is None else "cleared"
     count = yield from _put_away(own, group, "cleared" if cleared else "archived", other)
+    yield from view_start.hide(session_id, own.start_seq, last)
     if count and cleared:
         for hook in hooks():
             yield from hook.out_of_view(session_id, own.start_seq, last, destroyed=False)
@@ -71,6 +73,7 @@ def restore(session_id: str, user_id: str | None, *, from_seq: int, now: int, re
     untold = (yield from read_archived(session.branch)).cleared
     rows = yield Query("restore_own", key_of(session_id) | {"start_seq": from_seq})
     if rows:
+        yield from view_start.show(session_id, from_seq)
         yield from _settle(session, untold, now=now, refold=refold)
     return len(rows)
 

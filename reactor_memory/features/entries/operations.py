@@ -109,6 +109,7 @@ def undo_row(scope: Scope, row: Row) -> Steps[None]:
     if state is not None:
         yield Query("revive_entries", {**scope, "kind": kind, "name": name})
         yield Query("unarchive_messages", {**scope, "summary_id": name, "start_seq": start_seq, "end_seq": end_seq})
+        yield Query("show_from", {**scope, "seq": start_seq})
 
 
 def remove(scope: Scope, kind: Kind, *names: str) -> Steps[None]:

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from reactor_memory.core.context.withheld import NOTHING_WITHHELD
 from reactor_memory.core.log import operations as log
+from reactor_memory.core.log import view_start
 from reactor_memory.core.log.branches import group_of
 from reactor_memory.core.log.rows import key_of, session_from, whole
 from reactor_memory.core.log.tombstones import entomb
@@ -182,6 +183,7 @@ def _store(session_id: str, summary: RangeSummary, replaced: Sequence[RangeSumma
     yield from entries.replace(entries.of_session(session_id), entry_of(summary), names)
     if summary.retention == "archive":
         yield Query("archive_messages", _range_of(session_id, summary) | {"summary_id": summary.summary_id})
+        yield from view_start.hide(session_id, summary.start_seq, summary.end_seq)
     if summary.retention == "delete":
         yield from entomb(session_id, [(summary.start_seq, summary.end_seq)], now=now)
 

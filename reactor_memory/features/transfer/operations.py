@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from reactor_memory.core.log import deletion, user_rows
+from reactor_memory.core.log import deletion, user_rows, view_start
 from reactor_memory.core.log import operations as log
 from reactor_memory.core.log.rows import (
     MESSAGE_COLUMNS,
@@ -210,6 +210,8 @@ def import_messages(conversation_id: str, messages: Sequence[StoredMessage]) -> 
     if not (yield Query("advance_import", key | advance)):
         return False
     yield Batch("import_message", [key | row for row in rows])
+    if None not in (stored.state for stored in messages):
+        yield from view_start.hide(conversation_id, messages[0].seq, messages[-1].seq)
     return True
 
 

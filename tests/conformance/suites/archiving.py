@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from random import Random
 
 import pytest
 from msgspec.structs import replace
@@ -38,6 +39,7 @@ from tests.conformance.suites.erasing import erase
 from tests.conformance.suites.pinning import keep
 from tests.conformance.suites.posting import post, ruling_in
 from tests.conformance.suites.range_summaries import everything, in_view, live_ids, summarise
+from tests.conformance.suites.range_summaries import restore as undo_summary
 from tests.scenes.stores import SqlStore as Store
 
 telling = partial(refold, max_fact_tokens=1_000_000, max_narrative_tokens=1_000_000, count=len)
@@ -197,6 +199,40 @@ class ArchiveRules:
         assert await restore(store, "s", 5) == 2
         assert await in_view(store, "s") == [5, 6]
         assert await told(store, "s") == [5, 6]
+
+    @pytest.mark.parametrize("seed", range(4))
+    async def test_view_is_what_was_never_put_away(self, store: Store, seed: int) -> None:
+        """Whatever is archived, erased and restored in turn, in a session and in a fork of it."""
+        chance = Random(seed)
+        await append_messages(store, "s", numbered(6))
+        branch = (await fork(store, "s", "s~1", 4, own=["four", "five", "six"])).session_id
+        own = {"s": range(1, 7), branch: range(4, 7)}
+        archived, erased = {each: set[int]() for each in own}, {each: set[int]() for each in own}
+        for _ in range(16):
+            session_id = chance.choice(list(own))
+            seq = chance.choice(own[session_id])
+            act = chance.choice(["archive", "archive", "restore", "restore", "erase"])
+            if act == "archive":
+                await archive(store, session_id, seq)
+                archived[session_id] |= set(range(seq + 1))
+            elif act == "restore":
+                await restore(store, session_id, seq)
+                archived[session_id] -= set(range(seq, 7))
+            elif chance.random() < 0.5:
+                await erase(store, session_id, (seq, seq))
+                erased[session_id].add(seq)
+            shown = [each for each in own[session_id] if each not in archived[session_id] | erased[session_id]]
+            assert [each for each in await in_view(store, session_id) if each in own[session_id]] == shown
+
+    async def test_undone_summary_of_the_beginning_gives_it_back(self, store: Store) -> None:
+        await append_messages(store, "s", numbered(6))
+        for start, end in ((1, 2), (3, 4)):
+            await summarise(store, "s", start, end, name=f"{start}", retention="archive")
+        assert await in_view(store, "s") == [5, 6]
+        assert await undo_summary(store, "s", "3")
+        assert await in_view(store, "s") == [3, 4, 5, 6]
+        assert await undo_summary(store, "s", "1")
+        assert await in_view(store, "s") == [1, 2, 3, 4, 5, 6]
 
     async def test_a_worker_that_read_before_a_clear_stores_nothing(self, store: Store) -> None:
         await talk(store)

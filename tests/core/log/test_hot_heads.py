@@ -104,6 +104,10 @@ async def tables_of_loads(file: Path) -> dict[str, set[str]]:
     return read
 
 
+MOVES_WITH_MESSAGES = {"view_from"}
+"""It tells where messages that went out of view end, and these are counted."""
+
+
 def counted(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     rows = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     return {(words[6], words[4]) for words in (sql.split() for (sql,) in rows)}
@@ -117,7 +121,7 @@ async def test_every_table_that_loads_read_is_counted(tmp_path: Path) -> None:
     assert set(READ) == set(read)
     for table, columns in read.items():
         if table == "conversations":
-            assert all(column in proof for column in columns), columns
+            assert all(column in proof for column in columns - MOVES_WITH_MESSAGES), columns
             continue
         kinds = {"UPDATE", "DELETE"} if table == "messages" else {"INSERT", "UPDATE", "DELETE"}
         assert {kind for name, kind in triggers if name == table} == kinds, table
