@@ -5,7 +5,7 @@ from __future__ import annotations
 from reactor_memory.core.log import deletion
 from reactor_memory.core.log.rows import session_from
 from reactor_memory.core.log.walks import list_groups, of_groups
-from reactor_memory.database.operations import Query, Row, Steps
+from reactor_memory.database.operations import Query, Steps
 from reactor_memory.models import Value
 
 
@@ -18,17 +18,18 @@ class IdleGroup(Value, frozen=True, kw_only=True):
     updated_at: int
 
 
-def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[IdleGroup, ...]]:
-    """The first `limit` behind `after`, in the order of their ids."""
-    found: list[Row] = []
-    while len(found) < limit and (page := (yield from list_groups(after=after))):
-        rows = yield from of_groups("idle_groups", {"before": before}, page)
-        found += sorted(rows, key=lambda row: row[0])
-        after = page[-1]
-    return tuple(
+def idle_groups(*, before: int, after: str = "", limit: int = 100) -> Steps[tuple[tuple[IdleGroup, ...], str | None]]:
+    """Those among the next `limit` groups behind `after`, in the order of their ids, and behind which group to go on;
+    None at the end. A call looks at no more groups, however few of them are idle: where tables are distributed, each
+    is asked alone.
+    """
+    page = yield from list_groups(after=after, limit=limit)
+    rows = (yield from of_groups("idle_groups", {"before": before}, page)) if page else ()
+    found = [
         IdleGroup(session_id=row[0], session_count=row[1], message_count=row[2], updated_at=row[3])
-        for row in found[:limit]
-    )
+        for row in sorted(rows, key=lambda row: row[0])
+    ]
+    return tuple(found), page[-1] if len(page) == limit else None
 
 
 def delete_idle(

@@ -40,11 +40,11 @@ class Pruner:
     async def idle(self, *, older_than_seconds: float) -> AsyncIterator[IdleGroup]:
         """The sessions of whose group none was active for so long: what `prune` would delete. Changes nothing."""
         before = self._clock() - int(older_than_seconds * 1e6)
-        after = ""
-        while page := await self._database.read(operations.idle_groups, before=before, after=after, limit=PAGE):
+        after: str | None = ""
+        while after is not None:
+            page, after = await self._database.read(operations.idle_groups, before=before, after=after, limit=PAGE)
             for group in page:
                 yield group
-            after = page[-1].session_id
 
     async def prune(self, *, older_than_seconds: float) -> DeletedSessions:
         """Delete them. One that becomes active meanwhile stays. Cut off, it goes on when asked

@@ -29,11 +29,12 @@ class IdleGroups:
             IdleGroup(session_id="a", session_count=1, message_count=2, updated_at=100),
             IdleGroup(session_id="b", session_count=1, message_count=3, updated_at=200),
         )
-        assert await store.database.read(operations.idle_groups, before=1_000) == (a, b)
-        assert await store.database.read(operations.idle_groups, before=200) == (a,)
-        assert await store.database.read(operations.idle_groups, before=1_000, limit=1) == (a,)
-        assert await store.database.read(operations.idle_groups, before=1_000, after="a") == (b,)
-        (_, _, c) = await store.database.read(operations.idle_groups, before=wall_clock() + 60_000_000)
+        assert await store.database.read(operations.idle_groups, before=1_000) == ((a, b), None)
+        assert await store.database.read(operations.idle_groups, before=200) == ((a,), None)
+        assert await store.database.read(operations.idle_groups, before=1_000, limit=1) == ((a,), "a")
+        assert await store.database.read(operations.idle_groups, before=1_000, after="a") == ((b,), None)
+        assert await store.database.read(operations.idle_groups, before=150, after="a", limit=1) == ((), "b")
+        ((_, _, c), _) = await store.database.read(operations.idle_groups, before=wall_clock() + 60_000_000)
         assert (c.session_id, c.session_count, c.message_count) == ("c", 2, 5)
 
     @pytest.mark.parametrize("purge_them", [True, False])
@@ -49,7 +50,8 @@ class IdleGroups:
             with pytest.raises(SessionDeletedError):
                 await store.read(session_id, None)
         assert await store.purge_deleted(before=10) == (0 if purge_them else 3)
-        assert [group.session_id for group in await store.database.read(operations.idle_groups, before=later)] == ["b"]
+        found, _ = await store.database.read(operations.idle_groups, before=later)
+        assert [group.session_id for group in found] == ["b"]
 
     async def test_one_that_was_used_meanwhile_stays(self, store: MessageStore) -> None:
         await self.aged(store)
