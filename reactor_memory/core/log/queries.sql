@@ -121,10 +121,21 @@ WHERE group_id = :group_id AND deleted_at IS NULL
 ORDER BY created_at, conversation_id
 
 -- name: list_groups
--- In the order of their ids, deleted ones, too; with an owner those of this one.
+-- In the order of their ids, deleted ones, too; with an owner those of this one, by the indexes that begin with it.
 -- across groups
-SELECT group_id FROM conversations
-WHERE group_id > :after AND conversation_id = group_id AND (CAST(:owner_id AS TEXT) IS NULL OR owner_id = :owner_id)
+SELECT group_id FROM (
+    SELECT * FROM (
+        SELECT group_id FROM conversations
+        WHERE CAST(:owner_id AS TEXT) IS NULL AND group_id > :after AND conversation_id = group_id
+        ORDER BY group_id
+        LIMIT :limit) AS all_groups
+    UNION ALL
+    SELECT group_id FROM conversations
+    WHERE owner_id = :owner_id AND deleted_at IS NULL AND group_id > :after AND conversation_id = group_id
+    UNION ALL
+    SELECT group_id FROM conversations
+    WHERE owner_id = :owner_id AND deleted_at IS NOT NULL AND group_id > :after AND conversation_id = group_id
+) AS found
 ORDER BY group_id
 LIMIT :limit
 
