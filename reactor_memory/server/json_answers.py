@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import msgspec
@@ -20,6 +21,9 @@ class Encoded:
 
     def __init__(self, content: Answer) -> None:
         self.body = _encode(content)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sys.getsizeof(self.body)
 
 
 class JsonAnswer(Response[Any]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
@@ -58,10 +59,11 @@ class Context(ProviderForms):
     """The messages for the model, in order, with their report. `system` is the caller's system prompt, if given.
 
     `report` may be what makes it: then it is made when it is first read, of the values that the context was made of.
-    Two contexts are equal if all three are. `made` is where what is made of a context stays that is given again.
+    Two contexts are equal if all three are. `made` is where what is made of a context stays that is given again, if
+    it takes no more than `room` bytes.
     """
 
-    __slots__ = ("_made", "_report", "messages", "system")
+    __slots__ = ("_made", "_report", "_room", "messages", "system")
 
     def __init__(
         self,
@@ -70,8 +72,10 @@ class Context(ProviderForms):
         report: ContextReport | Callable[[], ContextReport],
         system: str | None = None,
         made: dict[Hashable, Any] | None = None,
+        room: int = 0,
     ) -> None:
         self._made = made
+        self._room = room
         self.messages = messages
         self.system = system
         self._report = report
@@ -92,7 +96,7 @@ class Context(ProviderForms):
 
     def once(self, key: Hashable, make: Callable[[Context], T]) -> T:
         """What `make` makes of the context. Of one that is kept and given again it is what was made before, if that was
-        under the same key: so it must not be changed, and be about as large as the messages.
+        under the same key, if there is room for it, as `sys.getsizeof` tells: so it must not be changed.
         """
         if self._made is None:
             return make(self)
@@ -100,7 +104,8 @@ class Context(ProviderForms):
         if found is _MISSING:
             found = make(self)
             self._made.clear()
-            self._made[key] = found
+            if getsizeof(found) <= self._room:
+                self._made[key] = found
         return cast("T", found)
 
     def __eq__(self, other: object) -> bool:
@@ -116,7 +121,13 @@ class Context(ProviderForms):
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """For a copy or a pickle: what makes a report cannot be pickled, the report can."""
-        return None, {"messages": self.messages, "system": self.system, "_report": self.report, "_made": None}
+        return None, {
+            "messages": self.messages,
+            "system": self.system,
+            "_report": self.report,
+            "_made": None,
+            "_room": 0,
+        }
 
     def part(self, name: Part) -> list[Message]:
         """The messages of one part."""

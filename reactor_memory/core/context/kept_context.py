@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -35,15 +35,17 @@ class KeptContext(NamedTuple):
     size: int
     """About how many bytes of memory it takes, with what is made of it."""
     made: dict[Hashable, Any]
+    room: int = 0
+    """How much what is made of it may take."""
 
     def given(self) -> Context:
         if not self.is_plain:
             copied = [_decode(each) if isinstance(each, bytes) else _own(_copy(each)) for each in self.messages]
-            return Context(messages=copied, report=self.report, made=self.made)
+            return Context(messages=copied, report=self.report, made=self.made, room=self.room)
         messages: list[Message] = list(map(_copy, self.messages))
         for message in messages:
             force_setattr(message, "metadata", {})
-        return Context(messages=messages, report=self.report, made=self.made)
+        return Context(messages=messages, report=self.report, made=self.made, room=self.room)
 
 
 def _own(message: Message) -> Message:
@@ -64,10 +66,13 @@ def kept_of(context: Context, draft: Draft) -> KeptContext | None:
         else:
             return None
     is_plain = not any(isinstance(each, bytes) for each in messages)
-    read = (*draft.window, *draft.leading, *context.messages, *context.messages)
-    size = sum([_MESSAGE_BYTES + _TIMES_TEXT * len(each.content) for each in read])
-    size += sum([_TIMES_TEXT * len(each) for each in messages if isinstance(each, bytes)])
-    return KeptContext(messages, is_plain, context.report_as_made, size, {})
+    shown = _size_of(context.messages) + sum([_TIMES_TEXT * len(each) for each in messages if isinstance(each, bytes)])
+    size = _size_of((*draft.window, *draft.leading)) + 2 * shown
+    return KeptContext(messages, is_plain, context.report_as_made, size, {}, room=shown)
+
+
+def _size_of(messages: Iterable[Message]) -> int:
+    return sum([_MESSAGE_BYTES + _TIMES_TEXT * len(each.content) for each in messages])
 
 
 def _is_plain(message: Message) -> bool:
