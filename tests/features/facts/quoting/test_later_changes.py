@@ -44,7 +44,7 @@ def agreed(*later: Message, before: tuple[Message, ...] = REPAIR) -> str:
         ("About the Ivory Thistle: two more people, 6 in all.", "Fine."),
     ],
 )
-def test_what_was_agreed_stands_with_what_was_said_of_it_later(change: str, reply: str) -> None:
+def test_what_was_agreed_stands_with_its_later_change(change: str, reply: str) -> None:
     assert agreed(user(change), says(reply)).endswith(f' then "{change}" (the assistant: "{reply}")')
 
 

@@ -320,7 +320,7 @@ def test_a_limit_of_something_else_stands_apart() -> None:
         ),
     ],
 )
-def test_two_things_of_a_kind_are_no_rule_and_its_new_limit(first: str, second: str) -> None:
+def test_two_things_of_a_kind_are_no_new_limit(first: str, second: str) -> None:
     told = lines(
         user(first), says("Fine."), user("Which music do they play there in the evening?"), says("Jazz."), user(second)
     )
