@@ -11,7 +11,7 @@ import pytest
 from reactor_memory.errors import SummarizationError
 from reactor_memory.features.facts.summarizers.answer import parse_answer, parse_condensed
 from reactor_memory.features.facts.summarizers.extractive import ExtractiveSummarizer
-from reactor_memory.features.recall.gate import identifiers
+from reactor_memory.features.recall.question import identifiers
 from reactor_memory.features.tiers.portions import pieces
 from reactor_memory.models import Message, ToolCall
 from reactor_memory.tokens.text import LONGEST_SPACE, digestible

@@ -32,10 +32,19 @@ from reactor_memory.features.recall.choice import (
     recalled_lines,
     tokens_of,
 )
-from reactor_memory.features.recall.gate import FIRES, IN_WORDS, Verdict, holds_enough, is_worth_moving, verdict
 from reactor_memory.features.recall.memory_lines import answering_lines, in_order
 from reactor_memory.features.recall.passages import passages_of
-from reactor_memory.features.recall.question import Question, question_of, words_to_find
+from reactor_memory.features.recall.question import (
+    FIRES,
+    IN_WORDS,
+    Question,
+    Verdict,
+    holds_enough,
+    is_worth_moving,
+    question_of,
+    verdict,
+    words_to_find,
+)
 from reactor_memory.features.recall.ranking import found_among, joined, rarities, scored
 from reactor_memory.features.recall.room import (
     DEFAULT_CLIFF,

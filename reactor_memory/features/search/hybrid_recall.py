@@ -15,8 +15,8 @@ from reactor_memory.core.log.rows import to_json
 from reactor_memory.database.database import Database
 from reactor_memory.database.operations import Query, Steps
 from reactor_memory.errors import EmbeddingError, StoreCorruptError, StoreReadOnlyError
-from reactor_memory.features.recall.gate import MAX_CHARACTERS
 from reactor_memory.features.recall.passages import PASSAGE_CHARACTERS
+from reactor_memory.features.recall.question import MAX_CHARACTERS
 from reactor_memory.features.recall.ranking import scored
 from reactor_memory.features.recall.vectors import Near, NearQuery
 from reactor_memory.features.search.operations import LAST_SEQ, Visible, drop_damaged, everything_of, nearest_places

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from reactor_memory.features.recall.gate import (
+from reactor_memory.features.recall.question import (
     MAX_IDENTIFIERS,
     MOST_ALIKE,
     Verdict,
