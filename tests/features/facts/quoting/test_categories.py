@@ -44,6 +44,28 @@ def test_categories_agree_with_people_as_often_as_the_page_says() -> None:
 @pytest.mark.parametrize(
     "said",
     [
+        "Gift cards may cost at most 800 dollars.",
+        "Keep the photos under 975 dollars, no exceptions.",
+        "Geschenke dürfen höchstens 40 Euro kosten.",
+        "Los regalos cuestan como máximo 40 euros.",
+        "Les cadeaux coûtent 40 euros au maximum.",
+        "Os presentes custam no máximo 40 euros.",
+        "Подарки стоят не более 40 евро.",
+        "礼物最多四十欧元。",
+        "プレゼントは四千円以内でお願いします。",
+        "선물은 4만 원 이내로 해 주세요.",
+        "Hediyeler en fazla 40 euro olsun.",
+        "उपहार ज़्यादा से ज़्यादा 40 यूरो के हों।",
+        "الهدايا بحد أقصى 40 يورو.",
+    ],
+)
+def test_a_limit_is_a_rule(said: str) -> None:
+    assert category_of(said, "own") == "CONDITION"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
         "If only I had known.",
         "No worries, Sam!",
         "Kein Problem, wirklich.",
