@@ -226,12 +226,16 @@ def _after_failures(failures: Sequence[Made]) -> str:
 
 
 def _tried(made: Sequence[Made]) -> Mapping[int, list[Made]]:
-    """Deeds with those of the same tool shortly before them that differ in one number or time, and made nothing."""
+    """Deeds with those of the same tool shortly before them that differ in one number or time, and made nothing. What
+    was done stays so beside a later try that failed, which stands by itself.
+    """
     found: dict[int, list[Made]] = {}
     newest: dict[str, Made] = {}
     for each in made:
         before = newest.get(each.tool)
         if each.role == "act" and before is not None and each.seq - before.seq <= SOON and _is_try(before, each):
+            if each.failed and not before.failed:
+                continue
             found[id(each)] = [*found.pop(id(before), []), before]
         newest[each.tool] = each
     return found
@@ -354,7 +358,7 @@ def _names_thing(fact: Fact) -> bool:
 
 
 def _is_number_of(fact: Fact) -> bool:
-    """A value that is a number or a time, where the key names no id."""
+    """A value that is a number or a time, where the key names no id. A time begins with no letter (``T-9``)."""
     label = label_of(fact)
-    is_plain = all(c.isdigit() or c in ".,:-/T+Z" for c in fact.value)
+    is_plain = fact.value[0] not in "TZ" and all(c.isdigit() or c in ".,:-/T+Z" for c in fact.value)
     return is_plain and not (label.endswith(("id", "number")) or "ref" in label)

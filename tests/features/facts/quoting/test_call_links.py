@@ -592,3 +592,30 @@ def test_a_later_call_leaves_out_the_reference_of_its_thing(made: str) -> None:
     )
     assert " then change_it: day=9 May" in line
     assert line.count(name) == 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "key", "was", "then", "told"),
+    [
+        ("set_address", "street", "Hill Road 55", "Hill Road 65", "Could not change it: already sent"),
+        ("배송지_변경", "주소", "이태원로 55", "이태원로 65", "주소를 변경하지 못했습니다"),
+        ("termin_setzen", "uhrzeit", "10:00", "11:00", "Termin nicht möglich"),
+        ("scale", "replicas", "3", "9", "Error: quota exceeded"),
+        ("transfer", "amount", "75 EUR", "85 EUR", "declined"),
+    ],
+)
+def test_what_was_done_stays_done_beside_a_failed_try(tool: str, key: str, was: str, then: str, told: str) -> None:
+    first, again = calls(("c1", tool, {key: was, "for": "Ana"})), calls(("c2", tool, {key: then, "for": "Ana"}))
+    log = (first, result({"ok": True}), user("No, the other one."), again, result(told, "c2"))
+    made = [line for line in lines(*log) if line.startswith(tool)]
+    assert [("(failed)" in line, was in line, then in line) for line in made] == [
+        (False, True, False),
+        (True, False, True),
+    ]
+
+
+@pytest.mark.parametrize("ident", ["T-9", "Z-77", "TZ-5", "T12", "T-9Z"])
+def test_an_id_of_letters_of_times_is_an_id(ident: str) -> None:
+    booked = (calls(("c1", "book_visit", {"kind": "survey", "day": "2026-05-12"})), result({"visit": ident}))
+    moved = (calls(("c2", "move_visit", {"visit": ident, "day": "2026-05-13"})), result({"visit": ident}, "c2"))
+    assert " then move_visit: " in one(*booked, user("Make it a day later."), *moved, about=ident)
