@@ -22,6 +22,7 @@ from reactor_memory.features.facts.quoting.language_packs import (
 from reactor_memory.features.facts.quoting.later_changes import later_changes
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
+from reactor_memory.features.facts.quoting.outcome_words import all_words
 from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
 from reactor_memory.features.facts.quoting.series import told_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
@@ -59,6 +60,9 @@ REMEMBERED = 8
 
 BRIEF_WORDS, BRIEF_CHARACTERS = 4, 24
 """So few words with another number of the same kind correct what was said before."""
+
+MOST_OTHER = 4
+"""So few words, of which the first one corrects, give another word for what was said before."""
 
 MOST_LITTLE = 80
 MOST_TOLD = 2
@@ -399,17 +403,40 @@ def _corrected(
     ("900, not 800"), if `each` says it corrects. What answers a question in more than a few words (`tells_more`) is of
     something else, unless it has a further word in common.
     """
-    if not _corrects(each):
-        return None
     text = each.fact.value
+    denied_here = frozenset[str]() if _corrects(each) else _denied_numbers(text)
+    if not (denied_here or _corrects(each)):
+        return None
     known = {id(said): said for unit in _counted(text) if (said := measured.get((each.name, unit)))}
     others = [said for said in known.values() if _gives_another_number(said.fact.value, text)]
+    if denied_here:
+        return max((said for said in others if _denied(said.fact.value, denied_here)), key=_seq, default=None)
     if tells_more:
         others = [said for said in others if _have_words_in_common(said.fact.value, text)]
     if not others:
         denied = (numbered.get((each.name, number)) for number in _numbers(text))
         others = [said for said in denied if said and _numbers(text) - _numbers(said.fact.value)]
-    return max(others, key=lambda said: said.seq, default=None)
+    return max(others, key=_seq, default=None)
+
+
+def _seq(said: Said) -> int:
+    return said.seq
+
+
+def _denied(text: str, numbers: frozenset[str]) -> bool:
+    """Whether all numbers that a later statement denies stand in a text."""
+    return numbers <= _written_numbers(text)
+
+
+@memo(maxsize=8192)
+def _denied_numbers(text: str) -> frozenset[str]:
+    """The numbers of a text behind a word that denies them, where another one stands before ("2 May, not 3 May")."""
+    words = text.casefold().split()
+    places = [place for place, word in enumerate(words) if word[0].isdigit()]
+    denied = [place for place in places if not all_words("denies").isdisjoint(words[max(place - 2, 0) : place])]
+    if not denied or places[0] in denied:
+        return frozenset()
+    return frozenset(number for place in denied for number in _WRITTEN.findall(words[place])[:1])
 
 
 def _numbers(text: str) -> frozenset[str]:
@@ -481,10 +508,22 @@ def _is_bare(each: Said, before: Said | None, *, tells_more: bool) -> bool:
         return False
     if tells_more and not _have_words_in_common(before.fact.value, text):
         return False
+    if _gives_another_word(text):
+        return True
     is_alike = _has_alike_numbers(before.fact.value, text)
     if not (is_brief or _corrects(each)):
         return is_alike and _gives_another_number(before.fact.value, text)
     return _gives_another_number(before.fact.value, text) or (is_brief and is_alike)
+
+
+def _gives_another_word(text: str) -> bool:
+    """Whether a text is a word that corrects and at most three others ("Doch lieber Mittwoch."). One that may deny has
+    a pause behind it ("No, Hamburg.", but "No onions.").
+    """
+    words = text.casefold().split()
+    if not (1 < len(words) <= MOST_OTHER and begins_to_correct(text)):
+        return False
+    return not words[0].isalpha() or words[0] not in all_words("denies")
 
 
 def _says_little_but_a_number(text: str) -> bool:

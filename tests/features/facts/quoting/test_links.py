@@ -554,3 +554,31 @@ def test_an_echo_of_a_corrected_number_says_so(echo: str) -> None:
     )
     assert not any("8443" in line and "8444" not in line and "otherwise" not in line for line in told)
     assert any("8444" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("Und der Gutachter soll am Dienstag kommen.", "Doch lieber Mittwoch."),
+        ("Reserva para el martes.", "Mejor el miércoles."),
+        ("Envoyez-le à Paul.", "Pardon, à Pauline."),
+        ("Ship it to Berlin.", "Actually Hamburg."),
+        ("The damage happened on 3 May.", "The date was 2 May, not 3 May."),
+        ("Das Datum des Schadens war der 3. Mai.", "Das Datum war der 2., nicht der 3. Mai."),
+    ],
+)
+def test_a_correction_in_few_words_stands_behind_what_it_corrects(first: str, then: str) -> None:
+    assert f'"{first}" then "{then}"' in lines(user(first), says("That is noted."), user(then), says("Noted, too."))
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("A burger please.", "No onions."),
+        ("Book it for 3 May at 5 pm.", "I need 2 rooms, not 3 beds."),
+        ("The old price was 30 euros.", "We need 4 chairs, not 30 of wood."),
+    ],
+)
+def test_what_denies_something_else_stands_by_itself(first: str, then: str) -> None:
+    told = lines(user(first), says("That is noted."), user(then), says("Noted, too."))
+    assert not any(" then " in line for line in told)
