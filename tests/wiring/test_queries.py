@@ -35,7 +35,7 @@ FORBIDDEN = re.compile(
 )
 HARMLESS_SCAN = re.compile(
     r"CONSTANT ROW|VIRTUAL TABLE INDEX (?:1:|0:=|0:><|\d+:M\d)"
-    r"|SCAN (?:best|wanted|needed|archived|load|held|meanings|\(subquery-\d+\))$"
+    r"|SCAN (?:best|wanted|needed|archived|load|held|gaps|meanings|\(subquery-\d+\))$"
 )
 """Of bound JSON, of what full text matched, of rows that another step has found."""
 SQL = "\n".join(path.read_text() for path in PACKAGE.rglob("*.sql"))
@@ -193,7 +193,7 @@ KEYS_OF_MESSAGES = ("sqlite_autoindex_messages_1", None)
 WHOLE_TABLES = {"tables", "revision", "touch", "api_keys", "recall_numbers_of_nothing", "unindex_recall_passages"}
 """The schema and a small table; and where the recall index is damaged, or forgets by words between two bounds."""
 
-WHOLE_SESSIONS = {"delete_messages", "gaps", "totals", "messages_taken_away", "place_of_message"}
+WHOLE_SESSIONS = {"delete_messages", "examined", "messages_taken_away", "place_of_message"}
 """What is deleted, what `doctor` counts, what was taken away, and a message of which nothing is known but its id."""
 
 

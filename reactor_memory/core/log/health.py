@@ -62,13 +62,14 @@ def _describe_postgres() -> Steps[StoreHealth]:
 def _describe(*details: tuple[tuple[str, str], ...]) -> Steps[StoreHealth]:
     first, *rest = details
     revision = yield from read_revision()
-    sessions, messages = summed((yield from of_all_groups("totals")))
+    rows = yield from of_all_groups("examined", {"limit": _MOST_GAPS, **_LEFT})
+    sessions, messages = summed(row[2:4] for row in rows if row[0] == 0)
+    gaps = [row[1:] for row in rows if row[0] == 1][:_MOST_GAPS]
+    left = _by_kind(row[1:] for row in rows if row[0] == 2)
     of_features: tuple[tuple[str, str], ...] = ()
     for hook in hooks():
         of_features += yield from hook.health()
     damages = yield from _damages()
-    gaps = (yield from of_all_groups("gaps", {"limit": _MOST_GAPS}))[:_MOST_GAPS]
-    left = _by_kind((yield from of_all_groups("left_of_erasures", _LEFT)))
     return StoreHealth(
         details=(
             *first,
@@ -134,5 +135,5 @@ def _several_processes() -> str:
 
 
 def gap_problems(rows: Rows) -> tuple[str, ...]:
-    """The answer of the query `gaps` in words."""
+    """Sessions whose counter and messages disagree, in words."""
     return tuple(f"session {row[0]!r}: its counter and its messages disagree" for row in rows)

@@ -841,41 +841,50 @@ SELECT create_distributed_table(CAST(:table::text AS regclass), :key::text, colo
 -- name: place_copies [postgres]
 SELECT create_reference_table(CAST(:table::text AS regclass))
 
--- name: totals
+-- part: totals_and_gaps
+-- What `doctor` asks of groups: 0 how many sessions and messages they have, 1 a session whose counter and messages
+-- disagree, 2 how many things of a kind an erasure has left to do, with the most attempts and an error.
+WITH held AS (
+    SELECT conversation.conversation_id, conversation.deleted_at, conversation.purged_at, conversation.last_seq,
+           conversation.last_seq - COALESCE(conversation.forked_at_seq - 1, 0) AS wanted,
+           COUNT(message.seq) AS found, MAX(message.seq) AS last_found
+    FROM conversations AS conversation
+    LEFT JOIN messages AS message
+      ON message.group_id = conversation.group_id AND message.conversation_id = conversation.conversation_id
+
+-- part: gaps_and_left
+    GROUP BY conversation.group_id, conversation.conversation_id, conversation.deleted_at, conversation.purged_at,
+             conversation.last_seq, conversation.forked_at_seq
+)
+SELECT 0 AS part, NULL AS text, CAST(COUNT(CASE WHEN deleted_at IS NULL THEN 1 END) AS BIGINT) AS n1,
+       CAST(COALESCE(SUM(found), 0) AS BIGINT) AS n2, NULL AS error
+FROM held
+UNION ALL
+SELECT * FROM (
+    SELECT 1, conversation_id, CAST(0 AS BIGINT), CAST(0 AS BIGINT), NULL FROM held
+    WHERE purged_at IS NULL AND (found <> wanted OR COALESCE(last_found, last_seq) <> last_seq)
+    ORDER BY conversation_id
+    LIMIT :limit) AS gaps
+UNION ALL
+SELECT 2, kind, CAST(COUNT(*) AS BIGINT), CAST(MAX(attempts) AS BIGINT), MAX(last_error) FROM background_work
+
+-- name: examined
 -- Of these groups; `groups` is JSON: lists of one id.
-SELECT (SELECT COUNT(*) FROM conversations
-        WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups)) AND deleted_at IS NULL),
-       (SELECT COUNT(*) FROM messages WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups)))
+-- include: totals_and_gaps
+    WHERE conversation.group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+-- include: gaps_and_left
+WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
+  AND kind IN (:scrub, :erase, :forget, :erase_user)
+GROUP BY kind
 
--- name: totals [postgres]
+-- name: examined [postgres]
 -- by group: groups[0]
-SELECT (SELECT COUNT(*) FROM conversations WHERE group_id = ANY(:group_ids::text[]) AND deleted_at IS NULL),
-       (SELECT COUNT(*) FROM messages WHERE group_id = ANY(:group_ids::text[]))
+-- include: totals_and_gaps
+    WHERE conversation.group_id = ANY(:group_ids::text[])
+-- include: gaps_and_left
+WHERE group_id = ANY(:group_ids::text[]) AND kind IN (:scrub, :erase, :forget, :erase_user)
+GROUP BY kind
 
--- part: with_messages
-SELECT own.conversation_id
-FROM conversations AS own
-LEFT JOIN messages AS message ON message.group_id = own.group_id AND message.conversation_id = own.conversation_id
-
--- name: gaps
--- Sessions of these groups whose counter and messages disagree.
--- include: with_messages
-WHERE own.group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
--- include: which_disagree
-
--- name: gaps [postgres]
--- by group: groups[0]
--- include: with_messages
-WHERE own.group_id = ANY(:group_ids::text[])
--- include: which_disagree
-
--- part: which_disagree
-  AND own.purged_at IS NULL
-GROUP BY own.group_id, own.conversation_id, own.last_seq, own.forked_at_seq
-HAVING COUNT(message.seq) <> own.last_seq - COALESCE(own.forked_at_seq - 1, 0)
-    OR COALESCE(MAX(message.seq), own.last_seq) <> own.last_seq
-ORDER BY own.conversation_id
-LIMIT :limit
 
 
 -- Summaries of ranges
@@ -1019,18 +1028,6 @@ DELETE FROM background_work WHERE group_id = '' AND conversation_id = '' AND kin
 -- Unless somebody has a lease of it.
 UPDATE background_work SET due_at = 0
 WHERE group_id = '' AND conversation_id = '' AND kind = 'scrub' AND fence = :fence AND lease_until = 0 AND attempts = 0
-
--- name: left_of_erasures
-SELECT kind, COUNT(*), MAX(attempts), MAX(last_error) FROM background_work
-WHERE group_id IN (SELECT json_extract(value, '$[0]') FROM json_each(:groups))
-  AND kind IN (:scrub, :erase, :forget, :erase_user)
-GROUP BY kind
-
--- name: left_of_erasures [postgres]
--- by group: groups[0]
-SELECT kind, COUNT(*), MAX(attempts), MAX(last_error) FROM background_work
-WHERE group_id = ANY(:group_ids::text[]) AND kind IN (:scrub, :erase, :forget, :erase_user)
-GROUP BY kind
 
 -- name: rewrite
 -- across groups
