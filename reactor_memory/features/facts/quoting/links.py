@@ -23,7 +23,7 @@ from reactor_memory.features.facts.quoting.later_changes import later_changes
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.outcome_words import all_words
-from reactor_memory.features.facts.quoting.read_backs import HALF, agreements, is_short, needs_more, read_backs
+from reactor_memory.features.facts.quoting.read_backs import HALF, accepts, agreements, is_short, needs_more, read_backs
 from reactor_memory.features.facts.quoting.series import told_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import KEPT_SALIENCE
@@ -173,7 +173,8 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     for place, (each, words) in enumerate(zip(said, letters, strict=True)):
         is_often = times[words] >= OFTEN
         is_repeated = place != (first if is_often and each.is_users else last)[words] and id(each) not in answers
-        if id(each) in hidden or is_repeated:
+        accepted = accepts(each, questions.get(id(each)))
+        if id(each) in hidden or (is_repeated and not accepted):
             continue
         is_polite = is_courtesy(each.fact.value)
         says_more = id(each) in questions or id(each) in agreed.weights or id(each) in agreed.agreed
@@ -181,7 +182,7 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
             continue
         own = ANSWER if id(each) in asked else _weight(each, followers[place], is_person=_is_person(each, made))
         weight = agreed.weights.get(id(each)) or own
-        if is_often or is_polite or id(each) in series:
+        if ((is_often or is_polite) and not accepted) or id(each) in series:
             weight *= BOILERPLATE
         if id(each) in replaced:
             weight *= REPLACED

@@ -85,6 +85,15 @@ def _answers(answer: Said, *, asked: bool) -> bool:
     return (is_short(answer) and (asked or needs_more(answer))) or begins_to_correct(answer.fact.value)
 
 
+def accepts(answer: Said, question: Said | None) -> bool:
+    """Whether a user says yes to a question of the model that names what is agreed: however often that yes is said, it
+    says something else to each.
+    """
+    if question is None or question.is_users or not (answer.is_users and begins_to_agree(answer.fact.value)):
+        return False
+    return len(_informative(question.fact.value)) >= LEAST_RESTATED
+
+
 def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]:
     """What the model read back of earlier messages, with what the user said next. Most of what a read-back says was
     said before, by more than the message right before it.

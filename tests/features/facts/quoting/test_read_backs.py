@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from reactor_memory.features.facts.quoting.language_packs import agrees, begins_to_correct
-from tests.features.facts.quoting.reading import lines, says, user
+from reactor_memory.features.facts.quoting.quotation_lines import quotation_lines
+from reactor_memory.models import Message
+from tests.features.facts.quoting.reading import lines, read, says, user
 
 BOOKING = (
     user("I need tickets for Girl In Red."),
@@ -55,6 +57,27 @@ def test_a_read_back_of_several_sentences_is_one_line() -> None:
     assert "Girl In Red" in line
     assert "Los Angeles" in line
     assert "6th of March" in line
+
+
+OFFERS = tuple(
+    says(f"You want {count} tickets for {band} in {city}?")
+    for count, band, city in ((2, "Lights", "Lyon"), (3, "Madonna", "Oslo"), (4, "Gloryhammer", "Turin"))
+)
+
+
+def value_beside(about: str, *messages: Message) -> float:
+    return max(each.line.value for each in quotation_lines(read(messages), len) if about in each.line.text)
+
+
+@pytest.mark.parametrize("answer", ["Yes, I do.", "Yes, please."])
+def test_yes_said_often_says_each_time_what_was_asked(answer: str) -> None:
+    others = (user("Sing it."), says("La la."), user("Louder, and with the dog."), says("Woof."))
+    often = [message for offer in OFFERS for message in (offer, user(answer), says("Done."))]
+    once = value_beside("Madonna", OFFERS[1], user(answer), says("Done."), *others)
+    assert value_beside("Madonna", *often, *others) > 0.3 * once
+    asked = says("Anything else?")
+    polite = [message for _ in range(3) for message in (asked, user("Yes, I do."), says("Done."))]
+    assert value_beside("Yes, I do.", *polite, *others) < 0.3 * once
 
 
 def test_an_offer_says_nothing_of_what_was_agreed() -> None:
