@@ -161,11 +161,16 @@ def _followed(made: Sequence[Made]) -> Mapping[int, list[Made]]:
 
 
 def _made_by_name(each: Made, named: Mapping[tuple[str, str, str], Sequence[Made]]) -> Made | None:
-    """The only call of another tool that made the thing which a call names alike, and tells nothing else of."""
-    now = _values(each)
-    known = {id(made): made for name in _names_of(each) for made in named.get(name, ())}
-    about = [made for made in known.values() if made.tool != each.tool and _is_about(now, _values(made))]
-    return about[0] if len(known) == len(about) == 1 else None
+    """The only call of another tool that made the thing which a call names alike, and tells nothing else of. What a
+    thing is called stands first among the arguments of what made it.
+    """
+    names = set(_names_of(each))
+    known = {id(made): made for name in names for made in named.get(name, ())[:2]}
+    if len(known) != 1:
+        return None
+    (made,) = known.values()
+    is_called = next(_names_of(made), None) in names
+    return made if is_called and made.tool != each.tool and _is_about(_values(each), _values(made)) else None
 
 
 def _is_about(now: Mapping[str, str], then: Mapping[str, str]) -> bool:

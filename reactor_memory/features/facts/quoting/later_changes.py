@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence
 from itertools import takewhile
 
+from reactor_memory.features.facts.quoting.language_packs import begins_to_correct
 from reactor_memory.features.facts.quoting.log_records import Said
+from reactor_memory.features.facts.quoting.measures import gives_another_number
 from reactor_memory.features.facts.quoting.read_backs import NEAR, ReadBack, telling_terms
 
-LEAST_NAMED, NAMED_SHARE = 2, 1 / 3
-"""Words by which a statement names what was agreed, and their share of all its words."""
+LEAST_NAMED, SURELY_NAMED, NAMED_SHARE = 2, 3, 1 / 3
+"""Words by which a statement names what was agreed, and their share of all its words. A name may have two."""
 
 MOST_REPLIES, MOST_CHARACTERS = 2, 200
 """Sentences of a reply that stand with a change, and characters of a statement that may be one."""
@@ -19,8 +21,8 @@ MOST_REPLIES, MOST_CHARACTERS = 2, 200
 def later_changes(
     said: Sequence[Said], read_backs: Sequence[ReadBack], agreed: Container[int], taken: Container[int]
 ) -> Mapping[int, tuple[Said, ...]]:
-    """What was agreed, with what users said of it later, and with the replies: whether a change was made, only these
-    tell. Statements that are `taken` belong to others already.
+    """What was agreed, with what the same users said of it later, and with the replies: only these tell whether it was
+    changed. Statements that are `taken` belong to others already.
 
     A statement is of what it names by the most words, and not of what is read back right after it: that is new.
     """
@@ -39,7 +41,9 @@ def later_changes(
             continue
         new = {word for word in terms[place] if changed not in by_word[word]}
         replies = [*takewhile(lambda other, seq=each.seq: other.seq == seq + 1, said[place + 1 :])]
-        if replies and _says_new(each, new) and not any(other.is_users or other.stance == "asked" for other in replies):
+        shared = sum(not _is_number(word) for word in terms[place] - new)
+        is_change = bool(new) and _changes(each, changed.said, shared=shared)
+        if replies and is_change and not any(other.is_users or other.stance == "asked" for other in replies):
             found[id(changed.said)] = (*found.get(id(changed.said), ()), each, *replies[:MOST_REPLIES])
     return found
 
@@ -63,13 +67,18 @@ def _named(each: Said, terms: frozenset[str], by_word: Mapping[str, Sequence[Rea
     if most < max(LEAST_NAMED, NAMED_SHARE * len(words)) or len(best) != 1:
         return None
     back = known[best[0]]
-    is_before = back.said.seq < each.seq - 2
-    return back if is_before and not (back.answer and back.answer.seq >= each.seq) else None
+    is_before = back.answer is not None and back.said.seq < back.answer.seq < each.seq
+    return back if is_before and back.answer and back.answer.name == each.name else None
 
 
-def _says_new(each: Said, new: Set[str]) -> bool:
-    """A question asks for a change only where it names another number."""
-    return bool(new) and (each.stance == "own" or any(map(_is_number, new)))
+def _changes(each: Said, agreed: Said, *, shared: int) -> bool:
+    """Whether a statement gives another number of what was agreed, or, if it asks nothing, wants something in words
+    that a pack knows, or names the thing by so many words that it is about more than its name.
+    """
+    if gives_another_number(agreed.fact.value, each.fact.value):
+        return True
+    wants = each.fact.category == "DECISION" or begins_to_correct(each.fact.value)
+    return each.stance == "own" and (wants or shared >= SURELY_NAMED)
 
 
 def _is_number(word: str) -> bool:

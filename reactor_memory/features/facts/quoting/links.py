@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from reactor_memory.features.facts.quoting.language_packs import (
 from reactor_memory.features.facts.quoting.later_changes import later_changes
 from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedRecords
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
+from reactor_memory.features.facts.quoting.measures import counted, gives_another_number, measures
 from reactor_memory.features.facts.quoting.outcome_words import all_words
 from reactor_memory.features.facts.quoting.read_backs import HALF, accepts, agreements, is_short, needs_more, read_backs
 from reactor_memory.features.facts.quoting.series import told_in_series
@@ -77,14 +78,6 @@ MANY_WORDS = 5
 """Of so many words one may be another where a statement is made again; of fewer none, for it tells things apart."""
 
 OFTEN = 3
-_MEASURE = re.compile(
-    r"(?P<number>\d[\d.,:]{0,12}?)[.]?\s{0,2}"
-    r"(?P<unit>[\u3400-\u9fff]|(?![이예입에으은는을를로까])[\uac00-\ud7af]|[^\W\d_\u3040-\u30ff\uac00-\ud7af]{1,20}"
-    r"|%|[€$£¥₹])"
-)
-
-
-_COUNTED = re.compile(r"(?P<word>[^\W\d_\u3040-\u9fff]{2,20})[\s:#=]{1,2}(?P<number>\d[\d.,:]{0,12}(?<![.,:]))")
 _WRITTEN, _DIGITS = re.compile(r"\d(?:[.,:]?\d){0,12}"), re.compile(r"\d+")
 _SEVERAL_DIGITS, _DIGIT = re.compile(r"(?<![\w.,:])\d(?:[.,:]?\d){1,11}(?![\w])"), re.compile(r"\d")
 
@@ -383,7 +376,7 @@ def _follow_ups(
             found[id(before)] = (*found.get(id(before), ()), each)
         else:
             newest[each.name] = each
-            measured.update({(each.name, unit): each for unit in _counted(each.fact.value)})
+            measured.update({(each.name, unit): each for unit in counted(each.fact.value)})
             numbered.update({(each.name, number): each for number in _numbers(each.fact.value)})
     return found
 
@@ -408,8 +401,8 @@ def _corrected(
     denied_here = frozenset[str]() if _corrects(each) else _denied_numbers(text)
     if not (denied_here or _corrects(each)):
         return None
-    known = {id(said): said for unit in _counted(text) if (said := measured.get((each.name, unit)))}
-    others = [said for said in known.values() if _gives_another_number(said.fact.value, text)]
+    known = {id(said): said for unit in counted(text) if (said := measured.get((each.name, unit)))}
+    others = [said for said in known.values() if gives_another_number(said.fact.value, text)]
     if denied_here:
         return max((said for said in others if _denied(said.fact.value, denied_here)), key=_seq, default=None)
     if tells_more:
@@ -446,13 +439,13 @@ def _numbers(text: str) -> frozenset[str]:
 
 def _have_words_in_common(text: str, other: str) -> bool:
     """Whether two texts share a word beside those that stand behind their numbers."""
-    units = {term for unit in (*_measures(text), *_measures(other)) for term in weighed_terms(unit)}
+    units = {term for unit in (*measures(text), *measures(other)) for term in weighed_terms(unit)}
     return bool((_words_and_numbers(text)[0] & _words_and_numbers(other)[0]) - units)
 
 
 def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:
     """Rules and conditions with a number, with what the same speaker says later of the same matter with another one."""
-    numbered = [each for each in said if each.is_users and each.stance == "own" and _measures(each.fact.value)]
+    numbered = [each for each in said if each.is_users and each.stance == "own" and measures(each.fact.value)]
     matters = _matters([each for each in numbered if is_at_stake(each)])
     found: dict[int, tuple[Said, ...]] = {}
     taken: set[int] = set()
@@ -467,11 +460,11 @@ def _new_limits(said: Sequence[Said]) -> Mapping[int, tuple[Said, ...]]:
 
 
 def _is_new_limit(each: Said, other: Said, matter: frozenset[str]) -> bool:
-    if other.name != each.name or not _gives_another_number(each.fact.value, other.fact.value):
+    if other.name != each.name or not gives_another_number(each.fact.value, other.fact.value):
         return False
     words, later = _words_and_numbers(each.fact.value)[0], _words_and_numbers(other.fact.value)[0]
     shared = words & later
-    units = frozenset(term for unit in _measures(each.fact.value) for term in weighed_terms(unit))
+    units = frozenset(term for unit in measures(each.fact.value) for term in weighed_terms(unit))
     same = shared - units
     is_same = len(same) >= OF_SAME * len((words | later) - units) or _has_same_pair(
         each.fact.value, other.fact.value, same
@@ -513,8 +506,8 @@ def _is_bare(each: Said, before: Said | None, *, tells_more: bool) -> bool:
         return True
     is_alike = _has_alike_numbers(before.fact.value, text)
     if not (is_brief or _corrects(each)):
-        return is_alike and _gives_another_number(before.fact.value, text)
-    return _gives_another_number(before.fact.value, text) or (is_brief and is_alike)
+        return is_alike and gives_another_number(before.fact.value, text)
+    return gives_another_number(before.fact.value, text) or (is_brief and is_alike)
 
 
 def _gives_another_word(text: str) -> bool:
@@ -529,7 +522,7 @@ def _gives_another_word(text: str) -> bool:
 
 def _says_little_but_a_number(text: str) -> bool:
     """Whether a text tells at most two things beside a number of something ("Hm, I misread it, it's 4,310 dollars")."""
-    units = {term for unit in _measures(text) for term in weighed_terms(unit)}
+    units = {term for unit in measures(text) for term in weighed_terms(unit)}
     return len(text) <= MOST_LITTLE and len(_words_and_numbers(text)[0] - units) <= MOST_TOLD
 
 
@@ -543,30 +536,6 @@ def _has_alike_numbers(text: str, other: str) -> bool:
 def _corrects(each: Said) -> bool:
     """Whether it begins with a word that corrects, maybe behind an exclamation ("Oh no, at 8")."""
     return begins_to_correct(each.fact.value) or begins_to_correct(each.fact.value.partition(" ")[2])
-
-
-def _gives_another_number(before: str, after: str) -> bool:
-    """Whether two texts have different numbers beside the same word (``5 August``, ``9월 2일``)."""
-    known, told = _counted(before), _counted(after)
-    return any(unit in known and number not in known[unit] for unit, numbers in told.items() for number in numbers)
-
-
-@memo(maxsize=8192)
-def _counted(text: str) -> Mapping[str, frozenset[str]]:
-    """The same, and the words that stand right before numbers ("platform 7")."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for place in _COUNTED.finditer(text.casefold()):
-        found[f"{place['word']} #"].add(place["number"])
-    return {**_measures(text), **{word: frozenset(numbers) for word, numbers in found.items()}}
-
-
-@memo(maxsize=8192)
-def _measures(text: str) -> Mapping[str, frozenset[str]]:
-    """The words that stand right behind numbers, each with its numbers."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for place in _MEASURE.finditer(text.casefold()):
-        found[place["unit"]].add(place["number"])
-    return {unit: frozenset(numbers) for unit, numbers in found.items()}
 
 
 def _replaced(said: Sequence[Said], shapes: Mapping[str, int]) -> frozenset[int]:

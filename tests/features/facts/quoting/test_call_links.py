@@ -66,8 +66,18 @@ def test_a_change_of_what_is_named_stands_behind_it(tool: str, given: dict[str, 
         ("RescheduleGrooming", {"pet": "Jade Badger", "room": "12"}),
         ("BookGrooming", {"pet": "Jade Badger", "start_time": "15:30"}),
         ("PayGrooming", {"pet": "Jade Badger", "card": "Visa", "tip": "5"}),
+        ("ArchiveGrooming", {"cut": "lion cut"}),
+        ("ShareGrooming", {"cut": "lion cut", "with": "pet", "level": "edit"}),
     ],
-    ids=["another name", "another kind of thing", "another label", "the same tool", "more than a value"],
+    ids=[
+        "another name",
+        "another kind of thing",
+        "another label",
+        "the same tool",
+        "more than a value",
+        "no name",
+        "no field",
+    ],
 )
 def test_what_only_looks_like_a_change_has_its_own_line(tool: str, given: dict[str, object]) -> None:
     told = lines(

@@ -38,10 +38,9 @@ def agreed(*later: Message, before: tuple[Message, ...] = REPAIR) -> str:
     ("change", "reply"),
     [
         ("The Ivory Thistle should leave on August 29th now.", "I have changed that."),
-        ("Please let the Ivory Thistle start from Eel Bay.", "Updated: Ivory Thistle, Eel Bay."),
+        ("Please move the Ivory Thistle to Eel Bay.", "Updated: Ivory Thistle, Eel Bay."),
         ("Can the Ivory Thistle leave on August 29th?", "No luck, it remains the 13th."),
-        ("The Ivory Thistle with a skipper.", "That was refused."),
-        ("About the Ivory Thistle: two more people, 6 in all.", "Fine."),
+        ("Book the Ivory Thistle with a skipper, please.", "That was refused."),
     ],
 )
 def test_what_was_agreed_stands_with_its_later_change(change: str, reply: str) -> None:
@@ -70,8 +69,21 @@ def test_a_change_in_another_language() -> None:
         (user("The roofer at Amber Cedar can come on June 9th."), says("I have changed that.")),
         (user("Is there a harbour with a good restaurant?"), says("There is, in Eel Bay.")),
         (user("The Ivory Thistle should leave on August 29th now."), says("Which time?")),
+        (user("Is it true that the Ivory Thistle holds 40 people?"), says("It is.")),
+        (user("Did the Ivory Thistle sink in 1998?"), says("No, that was another one.")),
+        (user("The Ivory Thistle was wonderful, we saw 12 dolphins."), says("How nice.")),
+        (user("I want the Ivory Thistle on August 29th.", name="Bob"), says("You have it.")),
     ],
-    ids=["a question", "another thing", "one common word", "asked back"],
+    ids=[
+        "question",
+        "another thing",
+        "one common word",
+        "asked back",
+        "other number",
+        "year",
+        "remark",
+        "another user",
+    ],
 )
 def test_what_only_sounds_like_a_change_stands_apart(later: tuple[Message, ...]) -> None:
     assert " then " not in agreed(*later)
@@ -88,6 +100,6 @@ def test_what_names_two_things_changes_none() -> None:
         user("Yes, please."),
         says("It is done."),
     )
-    asked = user("The Ivory Thistle needs a skipper.")
+    asked = user("Please cancel the Ivory Thistle.")
     told = lines(*CHARTER, *TALK, *again, *TALK, asked, says("I have changed that."))
-    assert not any("then" in line and "skipper" in line for line in told)
+    assert not any("then" in line and "cancel" in line for line in told)
