@@ -29,7 +29,7 @@ CREATE TABLE conversations (
 
 CREATE INDEX conversations_by_activity ON conversations (owner_id, updated_at DESC, conversation_id, stored_bytes) WHERE deleted_at IS NULL;
 
-CREATE INDEX conversations_deleted_of_owner ON conversations (owner_id, group_id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX conversations_of_owner ON conversations (owner_id, group_id) WHERE conversation_id = group_id;
 
 CREATE INDEX conversations_to_purge ON conversations (deleted_at) WHERE deleted_at IS NOT NULL AND purged_at IS NULL;
 

@@ -89,7 +89,7 @@ def _conversations() -> None:
         "owner_id, updated_at DESC, conversation_id, stored_bytes",
         "deleted_at IS NULL",
     )
-    _partial_index("conversations_deleted_of_owner", "conversations", "owner_id, group_id", "deleted_at IS NOT NULL")
+    _partial_index("conversations_of_owner", "conversations", "owner_id, group_id", "conversation_id = group_id")
     _partial_index(
         "conversations_to_purge", "conversations", "deleted_at", "deleted_at IS NOT NULL AND purged_at IS NULL"
     )

@@ -237,8 +237,7 @@ class TestOnSqlite:
         plan = empty_database.execute(f"EXPLAIN QUERY PLAN {statement}", _anything("list_groups")).fetchall()
         assert [row[3] for row in plan if row[3].startswith("SEARCH")] == [
             "SEARCH conversations USING PRIMARY KEY (group_id>?)",
-            "SEARCH conversations USING INDEX conversations_by_activity (owner_id=?)",
-            "SEARCH conversations USING INDEX conversations_deleted_of_owner (owner_id=? AND group_id>?)",
+            "SEARCH conversations USING COVERING INDEX conversations_of_owner (owner_id=? AND group_id>?)",
         ]
 
     def test_beginnings_of_ids_are_found_by_the_key(self, empty_database: sqlite3.Connection) -> None:

@@ -61,7 +61,13 @@ WHERE group_id = :group_id AND conversation_id = :conversation_id AND view_from 
   AND (view_from >= :start_seq OR COALESCE(forked_at_seq, 1) >= :start_seq)
 
 -- name: show_from
-UPDATE conversations SET view_from = :seq
+-- From the first message in view on, none before `seq`; without one there, as it is.
+UPDATE conversations SET view_from = COALESCE((
+    SELECT shown.seq FROM messages AS shown
+    WHERE shown.group_id = :group_id AND shown.conversation_id = :conversation_id AND shown.state IS NULL
+      AND shown.seq >= :seq AND shown.seq < conversations.view_from
+    ORDER BY shown.seq
+    LIMIT 1), view_from)
 WHERE group_id = :group_id AND conversation_id = :conversation_id AND view_from > :seq
 
 -- name: mark_deleted
@@ -121,7 +127,7 @@ WHERE group_id = :group_id AND deleted_at IS NULL
 ORDER BY created_at, conversation_id
 
 -- name: list_groups
--- In the order of their ids, deleted ones, too; with an owner those of this one, by the indexes that begin with it.
+-- In the order of their ids, deleted ones, too; with an owner those of this one, by an index that begins with the owner.
 -- across groups
 SELECT group_id FROM (
     SELECT * FROM (
@@ -130,11 +136,11 @@ SELECT group_id FROM (
         ORDER BY group_id
         LIMIT :limit) AS all_groups
     UNION ALL
-    SELECT group_id FROM conversations
-    WHERE owner_id = :owner_id AND deleted_at IS NULL AND group_id > :after AND conversation_id = group_id
-    UNION ALL
-    SELECT group_id FROM conversations
-    WHERE owner_id = :owner_id AND deleted_at IS NOT NULL AND group_id > :after AND conversation_id = group_id
+    SELECT * FROM (
+        SELECT group_id FROM conversations
+        WHERE owner_id = :owner_id AND group_id > :after AND conversation_id = group_id
+        ORDER BY group_id
+        LIMIT :limit) AS own_groups
 ) AS found
 ORDER BY group_id
 LIMIT :limit
@@ -536,13 +542,13 @@ WITH own AS (
               FROM context_layouts AS layout, LATERAL (
                   SELECT seq FROM messages
                   WHERE group_id = :group_id AND conversation_id = :conversation_id AND state IS NULL
-                    AND seq <= layout.window_start_seq
+                    AND seq <= layout.window_start_seq AND seq >= view_from
                   ORDER BY seq DESC
                   LIMIT 1
               ) AS first
               WHERE layout.group_id = :group_id AND layout.conversation_id = :conversation_id
                 AND layout.budget = :budget AND layout.settings_fingerprint = :settings_fingerprint
-          ), CASE WHEN last_seq <= :likely_count::bigint THEN 0 END) ELSE view_from END FROM own)
+          ), CASE WHEN last_seq <= :likely_count::bigint THEN view_from END) ELSE view_from END FROM own)
     ORDER BY seq DESC
     LIMIT (SELECT CASE WHEN is_above THEN :max_messages::bigint ELSE :last_count::bigint END FROM own)
 )
