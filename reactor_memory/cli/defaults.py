@@ -28,6 +28,8 @@ SERVICE: dict[str, Default] = {
     "store.delete_grace_days": Default(30, "people can restore what they deleted by mistake"),
     "search.enabled": Default(True, "the interface has a search over all conversations of a user"),
     "quotas.max_conversations": Default(10_000, _SHARED),
+    "quotas.max_forks": Default(10_000, _SHARED),
+    "quotas.max_members": Default(10_000, _SHARED),
     "quotas.max_stored_bytes": Default(4 * 1024**3, _SHARED),
     "quotas.max_summary_tokens_per_day": Default(2_000_000, _SHARED),
 }

@@ -322,6 +322,8 @@ class QuotaSettings(Section):
     prefix = "quotas"
 
     max_conversations: NonNegativeInt = 0
+    max_forks: NonNegativeInt = 0
+    max_members: NonNegativeInt = 0
     max_stored_bytes: NonNegativeInt = 0
     max_summary_tokens_per_day: NonNegativeInt = 0
 

@@ -65,11 +65,11 @@ class Conversation(Value, frozen=True, kw_only=True):
 
 
 class Quotas(Value, frozen=True, kw_only=True):
-    """What one user may own. 0: as much as they like. `max_conversations` counts the conversations, their forks and
-    the members of all of them, each for itself.
-    """
+    """What one user may own. 0: as much as they like. Members are those of all conversations of the user."""
 
     max_conversations: int = 0
+    max_forks: int = 0
+    max_members: int = 0
     max_stored_bytes: int = 0
 
 

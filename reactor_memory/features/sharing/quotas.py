@@ -33,23 +33,23 @@ def check_everything(owner_id: str | None, quotas: Quotas) -> Steps[None]:
 def check_conversations(owner_id: str, quotas: Quotas) -> Steps[None]:
     limit = quotas.max_conversations
     if limit and (yield from _held("roots", owner_id, limit + 1)) > limit:
-        raise _exceeded("conversation", limit, "conversations")
+        raise _exceeded("conversation", limit, "conversations", "max_conversations")
 
 
 def check_forks(owner_id: str | None, quotas: Quotas) -> Steps[None]:
-    limit = quotas.max_conversations
+    limit = quotas.max_forks
     if limit and owner_id is not None and (yield from _held("forks", owner_id, limit + 1)) > limit:
-        raise _exceeded("fork", limit, "forks")
+        raise _exceeded("fork", limit, "forks", "max_forks")
 
 
 def check_members(owner_id: str | None, quotas: Quotas) -> Steps[None]:
     """Of all conversations of the owner."""
-    limit = quotas.max_conversations
+    limit = quotas.max_members
     if not limit or owner_id is None:
         return
     yield from name_all_users()
     if (yield from _held("members", owner_id, limit + 1)) > limit:
-        raise _exceeded("member", limit, "members")
+        raise _exceeded("member", limit, "members", "max_members")
 
 
 def check_stored_bytes(owner_id: str | None, quotas: Quotas, more: int = 0) -> Steps[None]:
@@ -77,7 +77,5 @@ def _held(kind: _Holding, owner_id: str, most: int) -> Steps[int]:
     return (yield Query("holdings_of_owner", values))[0][_HOLDINGS.index(kind)]
 
 
-def _exceeded(
-    field: str, limit: int, unit: str, setting: str = "max_conversations", *, left: int = 0
-) -> QuotaExceededError:
+def _exceeded(field: str, limit: int, unit: str, setting: str, *, left: int = 0) -> QuotaExceededError:
     return QuotaExceededError(field, limit=limit, left=max(0, left), unit=unit, setting=f"quotas.{setting}")
