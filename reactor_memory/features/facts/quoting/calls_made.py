@@ -63,6 +63,7 @@ _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SUM, _NUMBER = re.compile(r"[\d\s.,()+*/%^-]{1,200}"), re.compile(r"-?[\d.,]{1,20}")
 LONG_THOUGHT = 60
 _CELL = re.compile(r"[;|\t]|\s{2,}")
+_END_OF_LINE = re.compile(r"[\r\n]+")
 
 
 class _Exchange(NamedTuple):
@@ -260,7 +261,7 @@ def _lines(content: str, later: str) -> Iterator[str]:
     """The lines of a text that say how it went: errors, sums, the last one, and those of which later messages speak."""
     half = MOST_READ // 2
     read = content if len(content) <= MOST_READ else f"{content[:half]}\n{content[-half:]}"
-    told = ((told_part(line, LONGEST_LINE), line) for line in read.splitlines() if any(map(str.isalnum, line)))
+    told = ((told_part(line, LONGEST_LINE), line) for line in _END_OF_LINE.split(read) if any(map(str.isalnum, line)))
     raw = {" ".join(part.split()): line for part, line in told}
     lines = list(raw)
     if sum(map(len, lines)) > SHORT_RESULT or len(lines) > MOST_LINES:

@@ -15,6 +15,8 @@ from reactor_memory.text.scripts import HANGUL, UNSPACED
 JOINED = re.compile(f"[{UNSPACED}{HANGUL}]")
 """Scripts in which words are joined with others, or with endings."""
 
+FLAGS = frozenset({"is_error", "iserror", "failed"})
+
 
 @cache
 def outcome_words() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
@@ -55,3 +57,9 @@ def one_of(words: Iterable[str]) -> str:
 
 def folded_words(text: str) -> str:
     return " ".join(normal_form(text).casefold().replace("_", " ").split())
+
+
+def is_of_outcome(name: str) -> bool:
+    """Whether a field is called like one that may say how it went."""
+    folded = folded_words(name)
+    return name.lower() in FLAGS or any(folded in all_words(key) for key in ("states", "errors", "succeeds"))

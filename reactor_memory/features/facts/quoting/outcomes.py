@@ -13,8 +13,9 @@ from typing import cast
 
 from reactor_memory.features.facts.quoting.could_not import could_not
 from reactor_memory.features.facts.quoting.failing_texts import failing_word
-from reactor_memory.features.facts.quoting.json_lines import is_json_lines
+from reactor_memory.features.facts.quoting.json_lines import first_record, is_of_log
 from reactor_memory.features.facts.quoting.outcome_words import (
+    FLAGS,
     JOINED,
     all_words,
     failing_words,
@@ -46,7 +47,6 @@ MOST_OF_THING = 3
 """What was looked up and has more fields is a record of a thing: its state is not that of the call."""
 
 _STATUS_NUMBERS = frozenset({"status", "code", "status_code", "statuscode"})
-_FLAGS = frozenset({"is_error", "iserror", "failed"})
 _ERROR_FIELDS = frozenset({"errormessage", "faultstring"})
 _EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no", "nil", "n/a", "zero"})
 
@@ -114,8 +114,10 @@ def has_failed(
     value = told.value
     if isinstance(value, Mapping):
         return _fields_fail(cast("Mapping[str, object]", value), tool, given, is_lookup=is_lookup)
-    if not isinstance(value, str) or result.outcome == "ok" or is_json_lines(value):
+    if not isinstance(value, str) or result.outcome == "ok":
         return False
+    if record := first_record(value):
+        return _exits_badly(value) or _record_fails(record, tool, given, is_lookup=is_lookup)
     first = value.strip()[:MOST_BEGUN]
     return bool(_MARKED.match(first) or _HTTP_ERROR.match(first)) or _text_fails(first) or _exits_badly(value)
 
@@ -169,22 +171,34 @@ def _is_none(behind: str) -> bool:
     return bool(sole) and (sole in _EMPTY or sole in all_words("denies"))
 
 
+def _record_fails(record: Mapping[str, object], tool: str, given: frozenset[str], *, is_lookup: bool) -> bool:
+    """Whether the first of records on lines says so; of those that were looked up, a state is that of a thing."""
+    if is_of_log(record, is_lookup=is_lookup):
+        return False
+    return _says_error(record) if is_lookup else _fields_fail(record, tool, given, is_lookup=False)
+
+
 def _fields_fail(record: Mapping[str, object], tool: str, given: frozenset[str], *, is_lookup: bool) -> bool:
     if len(record) == 1 and isinstance(inside := next(iter(record.values())), Mapping) and not _is_error_name(*record):
         return _fields_fail(cast("Mapping[str, object]", inside), tool, given, is_lookup=is_lookup)
+    if _says_error(record):
+        return True
     fields = {str(key).lower(): value for key, value in record.items()}
-    if any(_says_none(value) for key, value in fields.items() if folded_words(key) in all_words("succeeds")):
-        return True
-    if any(not _says_none(value) for key, value in fields.items() if _is_error_name(key)):
-        return True
-    if any(fields.get(key) in (True, "true") for key in _FLAGS):
-        return True
     texts = {key: leaf_text(value) for key, value in fields.items() if _is_scalar(value)}
     if any(re.fullmatch(r"[45]\d\d", texts.get(key, "")) for key in _STATUS_NUMBERS):
         return True
     is_of_thing = is_lookup and (len(texts) > MOST_OF_THING or not given.isdisjoint(texts.values()))
     said = (text for key, text in texts.items() if text not in given and folded_words(key) in all_words("states"))
     return any(_status_fails(text, tool, is_of_thing=is_of_thing) for text in said if len(text) <= LONGEST_VALUE)
+
+
+def _says_error(record: Mapping[str, object]) -> bool:
+    fields = {str(key).lower(): value for key, value in record.items()}
+    if any(_says_none(value) for key, value in fields.items() if folded_words(key) in all_words("succeeds")):
+        return True
+    if any(not _says_none(value) for key, value in fields.items() if _is_error_name(key)):
+        return True
+    return any(fields.get(key) in (True, "true") for key in FLAGS)
 
 
 def _is_error_name(key: str) -> bool:
