@@ -81,7 +81,7 @@ def failing_word(text: str) -> Failing | None:
     if told and _is_outcome(found["word"], told["value"]):
         return None
     is_noun = found.re is _CODE or found["noun"] is not None
-    return None if _is_of_done(text[: place.start], behind, is_noun=is_noun) else place
+    return None if is_of_done(text[: place.start], behind, is_noun=is_noun) else place
 
 
 def _is_name(text: str, place: Failing) -> bool:
@@ -101,7 +101,7 @@ def _is_outcome(word: str, value: str) -> bool:
     return word.casefold().endswith("timeout") and _MEASURE.match(value) is not None
 
 
-def _is_of_done(before: str, behind: str, *, is_noun: bool) -> bool:
+def is_of_done(before: str, behind: str, *, is_noun: bool = True) -> bool:
     """Whether the clause says that something was done with what is called so."""
     clause = _words(_CLAUSE.split(behind, maxsplit=1)[0])
     begun = _words(_CLAUSE.split(before)[-1])

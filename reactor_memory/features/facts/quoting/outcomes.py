@@ -138,7 +138,7 @@ def _text_fails(first: str) -> bool:
     folded = told.casefold()
     found = _begins_elsewhere().match(folded)
     if found is None:
-        return could_not(folded)
+        return could_not(told)
     word = "word" if found["word"] else "noun"
     languages = languages_of_failing().get(found[word], tuple(outcome_words()))
     return not _is_denied(folded[: found.start(word)], languages) and not _is_none(folded[found.end(word) :])
