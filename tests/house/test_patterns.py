@@ -20,7 +20,6 @@ BUILT: dict[tuple[str, str], Sequence[tuple[str, str]]] = {
     ("reactor_memory.features.facts.quoting.could_not", "_phrases"): [
         ("match", r"[^\n]{0,40}?(?:无法|(?<!\w)kon(?:\s\w{1,30}){0,3}?\sniet(?!\w))|[^\n]{0,80}\w(?:emedi)\s*\Z")
     ],
-    ("reactor_memory.features.facts.quoting.could_not", "_tells_of_errors"): [("search", r"\berro")],
     ("reactor_memory.features.facts.quoting.language_packs", "_bordered"): [
         ("search", rf"(?<!\w){_LONG_LITERAL}(?!\w)")
     ],

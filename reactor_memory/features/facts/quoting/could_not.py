@@ -11,9 +11,6 @@ from reactor_memory.features.facts.quoting.outcome_words import JOINED, all_word
 MOST_BEFORE = 40
 """Characters before the phrase that says so: the name of what was to be done."""
 
-STEM = 4
-"""Letters by which a word for an error is known, whatever its ending."""
-
 _CLAUSE = re.compile(r"[.,;:!?。、，！？；：।\n–—]")
 _SENTENCE = re.compile(r"[.;!?](?:\s|\Z)|[。！？；।\n]")
 _TITLE = re.compile(r"\S+ (?:\(|[A-Z][a-z])")
@@ -40,18 +37,7 @@ def could_not(first: str) -> bool:
         return False
     if group == "first" and any(is_of_done("", each) for each in (*later, *([sentence] if _TITLE.match(told) else []))):
         return False
-    return _over().search(clause) is None and not _tells_of_errors(clause, found.start(group), found.end(group))
-
-
-def _tells_of_errors(clause: str, start: int, end: int) -> bool:
-    """Whether an error is what could not be found, said beside the phrase and not in it."""
-    around = clause[:start] + clause[end:]
-    return any(stem in around if JOINED.match(stem) else re.search(rf"\b{stem}", around) for stem in _stems())
-
-
-@cache
-def _stems() -> frozenset[str]:
-    return frozenset(word if JOINED.match(word) else re.escape(word[:STEM]) for word in all_words("errors"))
+    return _over().search(clause) is None
 
 
 @cache

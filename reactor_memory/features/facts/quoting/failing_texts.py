@@ -24,21 +24,22 @@ _CODE = re.compile(
 )
 """A name of what went wrong, as protocols have them."""
 
-_NAMED = re.compile(r"\w*\(|\.[a-z]{1,4}\b(?!\s+[a-z])|\.\w+\(|_\w")
+_NAMED = re.compile(r"\w*\((?!\d{1,6}\)|['\"])|\.[a-z]{1,4}\b(?!\s+[a-z])|\.\w+\(|_\w")
 """What follows a word that is part of the name of a function or file."""
 
 _VALUE = re.compile(r"\W{0,3}[:=]\s{0,8}(?P<value>\S.*)", re.DOTALL)
 _MEASURE = re.compile(r"\d[\d.,]*\s*(?:%|[a-z]{1,8})?(?:\s[a-z]{3,12})?\W*(?:\n|\Z)", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.,;:!?\n–—](?:\s|\Z)")
 _WORDS = re.compile(r"[\w']+")
+_DETERMINERS = frozenset({"a", "all", "an", "any", "its", "the", "this", "your"})
 _CAMEL = re.compile(r"[a-z]+[A-Z]")
 
 _DONE_WORDS = (
-    "added applied archived booked built changed cleared closed completed configured confirmed copied created deleted"
-    " deployed disabled documented done downloaded enabled exported fixed formatted handled implemented imported"
-    " installed logged merged moved ok opened ordered passed posted published queued recorded removed renamed replaced"
-    " reported resolved restarted restored retried saved scheduled sent set started stored submitted success successful"
-    " successfully updated uploaded wrote written"
+    "added applied approved archived booked built cancelled changed cleared closed completed configured confirmed"
+    " copied created deleted deployed disabled documented done downloaded enabled exported fixed formatted handled"
+    " implemented imported installed logged merged moved ok opened ordered passed posted published queued recorded"
+    " removed renamed replaced reported resolved restarted restored retried saved scheduled sent set started"
+    " stored submitted success successful successfully updated uploaded written wrote"
 )
 _DONE = frozenset(_DONE_WORDS.split())
 _NO_PAST = frozenset({"set", "ok", "success", "successful", "done", "built"})
@@ -59,6 +60,31 @@ _HANDLING_WORDS = (
 _HANDLING = frozenset(_HANDLING_WORDS.split())
 """Words with which names of functions and settings begin, and none of a failure."""
 
+_OPERATIONS = frozenset(
+    {
+        "add",
+        "check",
+        "create",
+        "delete",
+        "fix",
+        "format",
+        "parse",
+        "process",
+        "remove",
+        "render",
+        "run",
+        "send",
+        "update",
+    }
+)
+"""Those with which names of errors begin, too: "create_error: name taken"."""
+
+_WELL = frozenset({"ok", "done", "success", "successful", "successfully", "fixed", "resolved", "handled"})
+_MENDED = frozenset(
+    {"cleared", "closed", "documented", "fixed", "handled", "logged", "recorded", "removed", "resolved"}
+)
+"""What is done with an error that is then told: "Fixed error: x"."""
+
 
 class Failing(NamedTuple):
     """The word that says that something failed, as places in the text."""
@@ -76,12 +102,26 @@ def failing_word(text: str) -> Failing | None:
     behind = text[place.end :]
     told = _VALUE.match(behind)
     if _is_name(text, place):
-        inside = failing_word(told["value"]) if told else None
-        return inside and Failing(*(len(text) - len(told["value"]) + each for each in inside)) if told else None
+        return _in_value(text, place, told["value"]) if told else None
     if told and _is_outcome(found["word"], told["value"]):
         return None
     is_noun = found.re is _CODE or found["noun"] is not None
+    before = _words(_CLAUSE.split(text[: place.start])[-1])
+    if told and is_noun and before and before[0] not in _MENDED:
+        return place
     return None if is_of_done(text[: place.start], behind, is_noun=is_noun) else place
+
+
+def _in_value(text: str, place: Failing, value: str) -> Failing | None:
+    """What the value of a name says: another failure, or why what the name tells of failed."""
+    start = len(text) - len(value)
+    if inside := failing_word(value):
+        return Failing(start + inside.start, start + inside.end)
+    name = text[: place.end].split()[-1]
+    is_operation = name.partition("_")[0].casefold() in _OPERATIONS and text[place.end] == ":"
+    return (
+        place if is_operation and value.casefold().strip(" .!\n") not in _DONE and not is_of_done("", value) else None
+    )
 
 
 def _is_name(text: str, place: Failing) -> bool:
@@ -96,7 +136,7 @@ def _is_name(text: str, place: Failing) -> bool:
 
 def _is_outcome(word: str, value: str) -> bool:
     """Whether a value says that all is well, or how long one may wait."""
-    if value.casefold().strip(" .!\n") in _DONE:
+    if value.casefold().strip(" .!\n") in _WELL:
         return True
     return word.casefold().endswith("timeout") and _MEASURE.match(value) is not None
 
@@ -105,7 +145,8 @@ def is_of_done(before: str, behind: str, *, is_noun: bool = True) -> bool:
     """Whether the clause says that something was done with what is called so."""
     clause = _words(_CLAUSE.split(behind, maxsplit=1)[0])
     begun = _words(_CLAUSE.split(before)[-1])
-    if begun and begun[0] in _DONE - _NO_PAST and (is_noun or clause) and _JOINS.isdisjoint(begun):
+    is_what = is_noun or (clause and all(word in _DETERMINERS or word.isdigit() for word in begun[1:]))
+    if begun and begun[0] in _DONE - _NO_PAST and is_what and _JOINS.isdisjoint(begun):
         return True
     return any(
         word in _DONE and _JOINS.isdisjoint(clause[:place]) and (is_noun or place > 0) and _ends(clause, place)

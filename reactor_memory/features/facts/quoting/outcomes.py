@@ -53,7 +53,8 @@ _EMPTY = frozenset({"", "false", "none", "null", "0", "[]", "{}", "no", "nil", "
 _WORD = re.compile(r"[^\s.,;:!?()\[\]{}\"“”„«»「」。、，！？：|_-]+")
 _NAME_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|[^\W\d_]+")
 _CLAUSE = re.compile(r"[.,;:!?。、，！？；：\n–—]+")
-_BEHIND = re.compile(r"[\s:：=-]{1,8}")
+_BEHIND = re.compile(r"(?:(?!\sto\s)(?:\s\w{1,20}){1,3}\s?[:：=]\s{0,8}|[\s:：=-]{1,8})")
+_ZERO = re.compile(r"0\s?(?:%|[^\W\d])?")
 _CAN_NOT = re.compile("无法|無法|不能")
 _MARKED = re.compile(r"\W*HTTP(?:/[\d.]{1,5})? ?[45]\d\d\b|[✗✘❌]", re.IGNORECASE)
 _HTTP_ERROR = re.compile(
@@ -168,7 +169,7 @@ def _is_none(behind: str) -> bool:
     if not _BEHIND.match(behind):
         return False
     sole = _CLAUSE.split(_BEHIND.sub("", behind, count=1))[0].strip()
-    return bool(sole) and (sole in _EMPTY or sole in all_words("denies"))
+    return bool(sole) and (sole in _EMPTY or sole in all_words("denies") or _ZERO.fullmatch(sole) is not None)
 
 
 def _record_fails(record: Mapping[str, object], tool: str, given: frozenset[str], *, is_lookup: bool) -> bool:
