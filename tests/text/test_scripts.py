@@ -48,7 +48,7 @@ def test_every_user_takes_the_table(name: str) -> None:
 
 
 def test_no_other_module_writes_them_down() -> None:
-    told_apart = {"text/scripts.py", "text/languages.py", "features/facts/quoting/links.py", "text/analyzer.py"}
+    told_apart = {"text/scripts.py", "text/languages.py", "features/facts/quoting/measures.py", "text/analyzer.py"}
     """What tells one of these scripts from another, and the marks that `analyzer` takes for letters."""
     found = {
         str(path.relative_to(PACKAGE))
