@@ -32,6 +32,7 @@ MAX_FACTS = 1000
 
 # A border inside a script without spaces, or before a particle of Korean, cannot be told from the characters.
 _WORD = rf"[^\W{UNSPACED}{HANGUL}]"
+_RUN_OF_WORD = re.compile(f"{_WORD}+")
 _IS_WORD = re.compile(_WORD)
 _BAD_KEY = re.compile(r"[^a-z0-9.]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -226,7 +227,8 @@ def _matches(words: Sequence[str], flags: int, evidence: str) -> Iterator[tuple[
             yield match.span()
             at = match.end()
         else:
-            at = match.start() + 1
+            word = _RUN_OF_WORD.match(evidence, match.start())
+            at = word.end() if word else match.start() + 1  # inside a word nothing begins on a border
 
 
 def _on_borders(evidence: str, start: int, stop: int) -> bool:

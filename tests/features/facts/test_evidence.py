@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from reactor_memory.features.facts import evidence as evidence_module
 from reactor_memory.features.facts.evidence import (
     MAX_FACTS,
     MAX_VALUE_CHARACTERS,
@@ -21,6 +22,7 @@ from reactor_memory.models import Message, ToolCall
 from reactor_memory.models.ledger import Fact
 from tests.scenes.tables import each_row
 
+ON_BORDERS = evidence_module._on_borders  # pyright: ignore[reportPrivateUsage] (what defines a border)
 ORDER = Message.assistant(
     "Ordering now.",
     tool_calls=[
@@ -109,6 +111,25 @@ def test_the_occurrence_nearest_to_the_hint_is_cited() -> None:
 
 def test_occurrence_that_begins_inside_a_longer_number_is_passed_over() -> None:
     assert find_span("11 1 1", "1 1", 9) == (3, 6)
+
+
+@given(text=st.text("a1.- 京한", max_size=40), value=st.text("a1.- 京한", min_size=1, max_size=4))
+def test_a_value_is_found_if_any_place_of_it_is_on_borders(text: str, value: str) -> None:
+    pattern = re.compile(r"\s+".join(map(re.escape, value.split())))
+    found = [place for start in range(len(text)) if value.split() and (place := pattern.match(text, start))]
+    assert (find_span(text, value) is not None) == any(ON_BORDERS(text, *place.span()) for place in found)
+
+
+def test_long_words_are_not_looked_at_letter_by_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def on_none(evidence: str, start: int, stop: int) -> bool:
+        looks.append(start)
+        return False
+
+    monkeypatch.setattr(evidence_module, "_on_borders", on_none)
+    assert find_span("a" * 10_000 + " " + "a" * 10_000, "a" * 200) is None
+    assert len(looks) <= 5
 
 
 def test_exact_case_goes_before_a_nearer_other_case() -> None:
