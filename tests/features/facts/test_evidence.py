@@ -114,13 +114,13 @@ def test_occurrence_that_begins_inside_a_longer_number_is_passed_over() -> None:
 
 
 @given(text=st.text("a1.- 京한", max_size=40), value=st.text("a1.- 京한", min_size=1, max_size=4))
-def test_a_value_is_found_if_any_place_of_it_is_on_borders(text: str, value: str) -> None:
+def test_a_value_is_found_wherever_it_is_on_borders(text: str, value: str) -> None:
     pattern = re.compile(r"\s+".join(map(re.escape, value.split())))
     found = [place for start in range(len(text)) if value.split() and (place := pattern.match(text, start))]
     assert (find_span(text, value) is not None) == any(ON_BORDERS(text, *place.span()) for place in found)
 
 
-def test_long_words_are_not_looked_at_letter_by_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_words_are_not_looked_at_by_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
 
     def on_none(evidence: str, start: int, stop: int) -> bool:

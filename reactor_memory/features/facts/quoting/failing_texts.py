@@ -53,31 +53,16 @@ _JOINS = frozenset(_JOINING_WORDS.split())
 """Between what failed and a word of `_DONE`: then that tells of something else."""
 
 _BEHIND_DONE = frozenset({"as", "at", "by", "for", "from", "in", "into", "on", "successfully", "to", "with"})
-_HANDLING_WORDS = (
-    "add assert catch check clear count create delete fix format get handle has ignore is last list log max min no on"
-    " parse print process raise remove render report retry return run send set show skip test throw update was wrap"
-)
-_HANDLING = frozenset(_HANDLING_WORDS.split())
-"""Words with which names of functions and settings begin, and none of a failure."""
+_OPERATION_WORDS = "add check create delete fix format parse process remove render run send update"
+_OPERATIONS = frozenset(_OPERATION_WORDS.split())
+"""Words with which names of functions begin, and of errors, too: "create_error: name taken"."""
 
-_OPERATIONS = frozenset(
-    {
-        "add",
-        "check",
-        "create",
-        "delete",
-        "fix",
-        "format",
-        "parse",
-        "process",
-        "remove",
-        "render",
-        "run",
-        "send",
-        "update",
-    }
+_HANDLING_WORDS = (
+    "assert catch clear count get handle has ignore is last list log max min no on print raise report retry return set"
+    " show skip test throw was wrap"
 )
-"""Those with which names of errors begin, too: "create_error: name taken"."""
+_HANDLING = _OPERATIONS | frozenset(_HANDLING_WORDS.split())
+"""Words with which names of functions and settings begin."""
 
 _WELL = frozenset({"ok", "done", "success", "successful", "successfully", "fixed", "resolved", "handled"})
 _MENDED = frozenset(

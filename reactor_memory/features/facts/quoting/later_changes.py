@@ -9,7 +9,7 @@ from itertools import takewhile
 from reactor_memory.features.facts.quoting.language_packs import begins_to_correct
 from reactor_memory.features.facts.quoting.log_records import Said
 from reactor_memory.features.facts.quoting.measures import gives_another_number
-from reactor_memory.features.facts.quoting.read_backs import NEAR, ReadBack, telling_terms
+from reactor_memory.features.facts.quoting.read_backs import NEAR, ReadBack
 
 LEAST_NAMED, SURELY_NAMED, NAMED_SHARE = 2, 3, 1 / 3
 """Words by which a statement names what was agreed, and their share of all its words. A name may have two."""
@@ -19,18 +19,25 @@ MOST_REPLIES, MOST_CHARACTERS = 2, 200
 
 
 def later_changes(
-    said: Sequence[Said], read_backs: Sequence[ReadBack], agreed: Container[int], taken: Container[int]
+    said: Sequence[Said],
+    terms: Sequence[frozenset[str]],
+    read_backs: Sequence[ReadBack],
+    agreed: Container[int],
+    taken: Container[int],
 ) -> Mapping[int, tuple[Said, ...]]:
     """What was agreed, with what the same users said of it later, and with the replies: only these tell whether it was
-    changed. Statements that are `taken` belong to others already.
+    changed. Statements that are `taken` belong to others already. `terms`: the telling ones of each statement.
 
     A statement is of what it names by the most words, and not of what is read back right after it: that is new.
     """
-    terms = telling_terms(said)
-    by_word: defaultdict[str, list[ReadBack]] = defaultdict(list)
     places = {id(each): place for place, each in enumerate(said)}
+    words = {
+        id(each): frozenset[str]().union(*(terms[places[id(part)]] for part in (each.said, *each.rest)))
+        for each in read_backs
+    }
+    by_word: defaultdict[str, list[ReadBack]] = defaultdict(list)
     for each in read_backs:
-        for word in frozenset[str]().union(*(terms[places[id(part)]] for part in (each.said, *each.rest))):
+        for word in words[id(each)]:
             by_word[word].append(each)
     found: dict[int, tuple[Said, ...]] = {}
     for place, each in enumerate(said):
@@ -39,7 +46,7 @@ def later_changes(
         changed = _named(each, terms[place], by_word)
         if changed is None or id(changed.said) not in agreed:
             continue
-        new = {word for word in terms[place] if changed not in by_word[word]}
+        new = terms[place] - words[id(changed)]
         replies = [*takewhile(lambda other, seq=each.seq: other.seq == seq + 1, said[place + 1 :])]
         shared = sum(not _is_number(word) for word in terms[place] - new)
         is_change = bool(new) and _changes(each, changed.said, shared=shared)
@@ -66,9 +73,9 @@ def _named(each: Said, terms: frozenset[str], by_word: Mapping[str, Sequence[Rea
     best = [back for back, count in times.items() if count == most]
     if most < max(LEAST_NAMED, NAMED_SHARE * len(words)) or len(best) != 1:
         return None
-    back = known[best[0]]
-    is_before = back.answer is not None and back.said.seq < back.answer.seq < each.seq
-    return back if is_before and back.answer and back.answer.name == each.name else None
+    answer = known[best[0]].answer
+    is_of_same = answer is not None and answer.seq < each.seq and answer.name == each.name
+    return known[best[0]] if is_of_same else None
 
 
 def _changes(each: Said, agreed: Said, *, shared: int) -> bool:

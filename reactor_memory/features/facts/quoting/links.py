@@ -24,7 +24,15 @@ from reactor_memory.features.facts.quoting.linked_records import Linked, LinkedR
 from reactor_memory.features.facts.quoting.log_records import Made, Said, letters_of
 from reactor_memory.features.facts.quoting.measures import counted, gives_another_number, measures
 from reactor_memory.features.facts.quoting.outcome_words import all_words
-from reactor_memory.features.facts.quoting.read_backs import HALF, accepts, agreements, is_short, needs_more, read_backs
+from reactor_memory.features.facts.quoting.read_backs import (
+    HALF,
+    accepts,
+    agreements,
+    is_short,
+    needs_more,
+    read_backs,
+    telling_terms,
+)
 from reactor_memory.features.facts.quoting.series import told_in_series
 from reactor_memory.features.facts.quoting.term_worth import weighed_terms
 from reactor_memory.models.ledger import KEPT_SALIENCE
@@ -142,13 +150,14 @@ def _statements(said: Sequence[Said], made: Sequence[Made]) -> Iterator[Linked[S
     first = {words: place for place, words in reversed(list(enumerate(letters)))}
     shapes = Counter(map(_shape, said))
     followers = _followers(said)
-    restated = read_backs(said, made)
+    terms = telling_terms(said)
+    restated = read_backs(said, terms, made)
     agreed, answers = agreements(restated)
     open_questions = {place: each for place, each in _answers(said).items() if place not in agreed.settled}
     questions = {**open_questions, **answers}
     glued = {**_new_limits(said), **_follow_ups(said, letters, times, shapes, questions)}
     taken = {*answers, *agreed.settled, *(id(each) for others in glued.values() for each in others)}
-    for of, later in later_changes(said, restated, agreed.agreed, taken).items():
+    for of, later in later_changes(said, terms, restated, agreed.agreed, taken).items():
         glued[of] = (*glued.get(of, ()), *later)
     rests = {id(each.said): each.rest for each in restated if each.rest}
     asked = _answered(said, followers, questions)

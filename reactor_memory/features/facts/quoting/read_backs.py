@@ -94,12 +94,11 @@ def accepts(answer: Said, question: Said | None) -> bool:
     return len(_informative(question.fact.value)) >= LEAST_RESTATED
 
 
-def read_backs(said: Sequence[Said], made: Sequence[Made]) -> Sequence[ReadBack]:
+def read_backs(said: Sequence[Said], terms: Sequence[frozenset[str]], made: Sequence[Made]) -> Sequence[ReadBack]:
     """What the model read back of earlier messages, with what the user said next. Most of what a read-back says was
-    said before, by more than the message right before it.
+    said before, by more than the message right before it. `terms`: the telling ones of each statement.
     """
     found: list[ReadBack] = []
-    terms = telling_terms(said)
     for start, end in _runs_of_model(said):
         told = frozenset[str]().union(*terms[start:end])
         seq = said[start].seq
