@@ -330,7 +330,7 @@ class _Answering:
         request, limits, tokens = self._request, self._loaded.limits, self._current_tokens
         smaller = replace(limits, budget=max(1, limits.budget - less))
         rows, brought = self._drafted.rows, self._drafted.brought
-        if not self._loader.planner.decide(request, smaller, rows, brought, tokens, None).moves:
+        if not (await self._loader.planner.decided(request, smaller, rows, brought, tokens, None)).moves:
             return None
         again = await self._loader.drafted(request, smaller, tokens, keep_layout=self._keep_layout)
         return await self.draft(again, before) if again.moves else None
